@@ -200,7 +200,8 @@ async function newData(t) {
   await says(page, "Failed");
   await says(page, "It undoes what was done first");
   await t.go(page, "instances/" + ids.items + "?tab=steps");
-  await says(page, "4 items, 4 attempts");
+  await says(page, "4 runs, 4 attempts");
+  await says(page, '"sku":"cup"');
   await t.shot(page, "items");
   await t.go(page, "timers");
   await says(page, "a time limit");

@@ -26,6 +26,16 @@ function checkReport(report) {
     ));
 }
 
+/** JSON in one line is broken into lines; other text is as it was supplied. @param {string} text */
+function inLines(text) {
+  if (text.trim().includes("\n") || !text.startsWith("{")) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
 /** @param {any} kept as retention.list has it */
 const retentionCard = (kept) =>
   h("section.card", null, h("h2", null, "After the end"),
@@ -187,8 +197,8 @@ export async function page(route) {
                 h("a", { href: link(href + "?version=" + definition.version) },
                   "Close the comparison"))),
           h("section.card", null, h("h2", null, "Text"),
-            h("pre.text", { tabindex: 0 }, definition.text),
-            h("p.hint", null, "SHA-256 ", h("code", null, definition.sha256)))),
+            h("pre.text", { tabindex: 0 }, inLines(definition.text)),
+            h("p.hint", null, "SHA-256 of it as supplied ", h("code", null, definition.sha256)))),
         h("aside", null,
           h("section.card", null, h("h2", null, "Start one"), startForm(definition)),
           h("section.card", null, h("h2", null, "Instances"),

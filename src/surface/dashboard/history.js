@@ -151,7 +151,8 @@ function ticks(from, to) {
  */
 export function timeline(entries, item, steps, args, room) {
   const now = Date.now(),
-    bars = item.kind === "machine" ? stateBars(entries, item, now) : stepBars(steps, args, now);
+    ofSteps = item.kind === "machine" ? [] : stepBars(steps, args, now),
+    bars = ofSteps.length ? ofSteps : stateBars(entries, item, now);
   if (!bars.length) return h("p.muted", null, "Nothing has taken time yet.");
   const WIDTH = Math.max(440, room),
     from = Math.min(...bars.map((bar) => bar.from)),

@@ -1,6 +1,14 @@
 // instance.js - one instance: where it stands, how it came there, what may be done now, and proof
 // that its past was not changed. A slider shows it as it was after any entry.
-import { address, get, getText, instancePath, namePath, Refusal } from "./api.js";
+import {
+  address,
+  get,
+  getPages,
+  getText,
+  instancePath,
+  namePath,
+  Refusal
+} from "./api.js";
 import {
   actionButtons,
   actionKeys,
@@ -206,10 +214,15 @@ export async function page(route) {
     earlier = [...answer.entries, ...earlier];
     draw();
   }
+  /** The view has steps without their arguments, which may be large. */
   async function readArgs() {
-    if (view.instance.kind === "machine") return;
-    const answer = await get(path + "/steps", { limit: STEPS });
-    for (const step of answer.steps) args.set(step.step_id, step.args);
+    const missing = (view.steps ?? []).find((/** @type {any} */ one) => !args.has(one.step_id));
+    if (!missing) return;
+    const before = Number(missing.step_id.split(".")[1]) - 1;
+    const after = before > 0 ? id + "." + before : undefined;
+    const answer = await getPages(path + "/steps", "steps", { after }, 2 * STEPS, 2);
+    for (const step of answer.rows) args.set(step.step_id, step.args);
+    for (const step of view.steps) if (!args.has(step.step_id)) args.set(step.step_id, null);
     if (route.isCurrent()) draw();
   }
   /** Who may not see holds sees none. */
@@ -242,6 +255,7 @@ export async function page(route) {
     await read();
     if (route.isCurrent()) draw();
     check();
+    readArgs().catch(() => {});
   }
 
   // ---- Time travel ----

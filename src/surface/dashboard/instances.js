@@ -67,7 +67,9 @@ function row(item) {
       fault && h("div.error-line", { title: fault }, fault.slice(0, 160))),
     cell(".wide",
       item.labels &&
-        Object.entries(item.labels).map(([k, v]) => h("span.label", null, h("bdi", null, k), "=", h("bdi", null, v)))),
+        Object.entries(item.labels).map(([k, v]) =>
+          h("span.label", null, h("bdi", null, k), "=", h("bdi", null, v))
+        )),
     cell(".wide", h("code.muted", { title: item.instance_id }, shortId(item.instance_id))),
     cell(".time", when(item.updated_at)));
 }

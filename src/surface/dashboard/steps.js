@@ -8,10 +8,10 @@ import { badge, duration, plural, when } from "./words.js";
 
 // ---- Which attempt is of what ----
 
-const ITEM = /\.map\.\d+$/; /* the steps of a map's items share a name */
+const BRIEF = 60; /* letters of the arguments that tell runs apart */
 
 /**
- * Attempts that belong together, in order: those of one item of a map, or of one round of a loop.
+ * Attempts that belong together, in order: those for one item of a map, or of one round of a loop.
  * @param {Step[]} attempts all of one name
  * @param {Map<string, any>} args by step_id; those that are not there decide nothing
  * @returns {Step[][]}
@@ -21,11 +21,13 @@ function runsOf(attempts, args) {
   /** @type {Step[][]} */
   const runs = [];
   for (const step of attempts) {
-    const open = runs.find((run) => {
-      const last = run[run.length - 1];
-      return last.attempt === step.attempt - 1 && textOf(last) === textOf(step);
-    });
-    if (open && step.attempt > 1) open.push(step);
+    const open =
+      step.attempt > 1 &&
+      runs.find((run) => {
+        const last = run[run.length - 1];
+        return last.attempt === step.attempt - 1 && textOf(last) === textOf(step);
+      });
+    if (open) open.push(step);
     else runs.push([step]);
   }
   return runs;
@@ -40,24 +42,30 @@ function byName(steps) {
 }
 
 /**
- * What tells the attempts of one name apart: "item 2", "round 3", or "".
+ * What tells the runs of one name apart, in the order in which they began: "no. 2", or "".
  * @param {Step[]} steps
  * @param {Map<string, any>} args
  * @returns {Map<string, string>} by step_id
  */
 export function labelsOf(steps, args) {
   const labels = new Map();
-  for (const [name, attempts] of byName(steps)) {
-    const runs = runsOf(attempts, args),
-      word = ITEM.test(name) ? "item " : runs.length > 1 ? "round " : "";
+  for (const attempts of byName(steps).values()) {
+    const runs = runsOf(attempts, args);
     runs.forEach((run, i) => {
-      for (const step of run) labels.set(step.step_id, word && word + (i + 1));
+      for (const step of run)
+        labels.set(step.step_id, runs.length > 1 ? "no. " + (i + 1) : "");
     });
   }
   return labels;
 }
 
 // ---- One attempt ----
+
+/** @param {any} args */
+function briefArgs(args) {
+  const text = args === null || args === undefined ? "" : JSON.stringify(args);
+  return h("code.muted", null, text.length > BRIEF ? text.slice(0, BRIEF - 1) + "…" : text);
+}
 
 /** @param {Step} step */
 function took(step) {
@@ -85,7 +93,8 @@ function attempt(step, wait, child, args, isAlone, label) {
         ? [h("b", null, step.name), " ",
             step.tool && step.tool !== step.name && h("span.muted", null, step.tool + " ")]
         : [label && [h("b", null, label), step.attempt > 1 && ","], " ",
-            (!label || step.attempt > 1) && "attempt " + step.attempt, " "],
+            (!label || step.attempt > 1) && "attempt " + step.attempt, " ",
+            label && briefArgs(args ?? step.args), " "],
       h("span.muted", null, took(step))),
     h("dl.facts", null, h("dt", null, "Step id"), h("dd", null, h("code", null, step.step_id)),
       step.ready_at && [h("dt", null, "Ready"), h("dd", null, when(step.ready_at))],
@@ -129,12 +138,10 @@ function group(name, attempts, view, args) {
     (view.children ?? []).find((/** @type {any} */ one) => one.step_id === step.step_id);
   return h("section.step", { "data-key": "s-" + name },
     !isAlone &&
-      h("h3", null, !ITEM.test(name) && [badge(last.status), " "], name,
+      h("h3", null, runs.size === 1 && [badge(last.status), " "], name,
         last.tool && last.tool !== name && h("span.muted", null, " " + last.tool),
         h("span.muted", null, " · ",
-          runs.size > 1 || ITEM.test(name)
-            ? plural(runs.size, ITEM.test(name) ? "item" : "round") + ", "
-            : "",
+          runs.size > 1 ? plural(runs.size, "run") + ", " : "",
           plural(attempts.length, "attempt"))),
     attempts.map((step) =>
       attempt(step, waiting.find((/** @type {any} */ wait) => holds(wait, step, last)),
