@@ -1,7 +1,7 @@
 // drive.mjs - lets the sides take turns and prints what came of it.
 //   drive.mjs [--turns N] [--seconds S] [--flight N] [--json FILE] -- SIDE PID WORD... [-- SIDE PID WORD...]...
 // SIDE.mjs is run with its words; PID is its server, whose CPU time counts with the side's. Each side of pawl (pawl, pawl-node,
-// pawl-python) is held against the best of the others.
+// pawl-python) is held against the best of the others in its language.
 
 import { fork } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -93,21 +93,23 @@ function summary({ name, crowd, alone }) {
 
 const isOurs = ({ name }) => name.startsWith("pawl");
 
-/** Each side of pawl against the best of the others. */
+const isPython = ({ name }) => name.endsWith("-python");
+
+/** Each side of pawl against the best of the others in the same language; without one, of all. */
 function compare(sides, summaries) {
-    const others = summaries.filter((one) => !isOurs(one));
-    if (!others.length) return [];
-    const best = others.reduce((a, b) => (b.steps > a.steps ? b : a));
-    const theirs = sides.find((side) => side.name === best.name);
-    return summaries.filter(isOurs).map(({ name, cpu, aloneP50 }) => {
-        const ratios = sides.find((side) => side.name === name).crowd.map((one, i) => one.flowsPerSecond / theirs.crowd[i].flowsPerSecond);
-        return { name, best: best.name, ratio: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios), cpu: best.cpu / cpu,
-            alone: aloneP50 / Math.min(...others.map((one) => one.aloneP50)) };
+    return summaries.filter(isOurs).flatMap((mine) => {
+        const all = summaries.filter((one) => !isOurs(one)), alike = all.filter((one) => isPython(one) === isPython(mine));
+        const others = alike.length ? alike : all;
+        if (!others.length) return [];
+        const best = others.reduce((a, b) => (b.steps > a.steps ? b : a)), theirs = sides.find((side) => side.name === best.name);
+        const ratios = sides.find((side) => side.name === mine.name).crowd.map((one, i) => one.flowsPerSecond / theirs.crowd[i].flowsPerSecond);
+        return [{ name: mine.name, best: best.name, ratio: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios), cpu: best.cpu / mine.cpu,
+            alone: mine.aloneP50 / Math.min(...others.map((one) => one.aloneP50)) }];
     });
 }
 
 function print(summaries, compared, { flight, turns }, loads) {
-    const row = (cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(12) : cell.padEnd(10))).join(""));
+    const row = (cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(12) : cell.padEnd(15))).join(""));
     console.log(`\n${STEPS}-step flow, ${flight} at once; medians of ${turns} turns, load ${Math.min(...loads)} to ${Math.max(...loads)}\n`);
     row(["", "steps/s", "flows/s", "p50 ms", "p99 ms", "CPU us/step", "alone p50", "alone p99"]);
     for (const s of summaries)

@@ -566,7 +566,7 @@ def step(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
     name = step_name(fn)
     if run.flow.steps.get(name) is not fn:
         raise Mistake("step(%s): the workflow %s does not declare it; say @workflow(steps=[%s])" % (name or fn, run.flow.name, name or "..."))
-    bound = inspect.signature(fn).bind(*args, **kwargs)
+    bound = values.signature(fn).bind(*args, **kwargs)
     future: Future[Any] = Future(run, "step(%s)" % name)
     run.calls.append(Call(name, values.encode(dict(bound.arguments)), future, values.returns(fn)))
     return future
@@ -596,7 +596,7 @@ def spawn(child: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
     name = _name_of(child)
     if name not in run.flow.children:
         raise Mistake("spawn(%s): the workflow %s does not declare it; say @workflow(children=[%r])" % (name, run.flow.name, name))
-    given = dict(inspect.signature(child.function).bind(*args, **kwargs).arguments) if isinstance(child, Workflow) else kwargs
+    given = dict(values.signature(child.function).bind(*args, **kwargs).arguments) if isinstance(child, Workflow) else kwargs
     future: Future[Any] = Future(run, "spawn(%s)" % name)
     run.calls.append(Call(name, values.encode(given), future, values.returns(child.function) if isinstance(child, Workflow) else Any, spawn=1))
     return future

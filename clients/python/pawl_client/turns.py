@@ -230,10 +230,9 @@ class Server:
         if then is None or run is None or run.flow.name != then["type"]:
             return None
         run.id = request["instance"]
-        event = {"kind": durable.CALL, "at": then["at"], "name": request["step"], "payload": json.loads(json.dumps(answer["result"])), "call": then["call"]}
+        event = {"kind": durable.CALL, "at": then["at"], "name": request["step"], "payload": answer["result"], "call": then["call"]}
         try:
             turn = _turn(run, then["at"], None, [event], False)
-            json.dumps(turn, allow_nan=False)
         except (Exception, SystemExit):
             return None  # it is asked for, and says what is wrong then
         if turn["end"] == 0:
@@ -264,9 +263,7 @@ def _run_step(fn: Callable[..., Any], request: dict[str, Any]) -> dict[str, Any]
         result = fn(**values.bind(fn, request.get("args") or {}))
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        answer = {"result": values.encode(result)}
-        json.dumps(answer, allow_nan=False)
-        return answer
+        return {"result": values.encode(result)}
     except durable.Fail as error:
         return {"failed": values.encode(error.error), **({} if error.retry else {"final": 1})}
     except (Exception, SystemExit) as error:

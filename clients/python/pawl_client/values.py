@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import functools
 import inspect
 import math
 import types
@@ -13,6 +14,11 @@ from typing import Any, Callable, Union
 
 def encode(value: Any) -> Any:
     """JSON of a value: dataclasses are objects, tuples and sets are lists."""
+    kind = type(value)
+    if value is None or kind is int or kind is bool or (kind is str and value.isascii()):
+        return value
+    if kind is dict:
+        return {encode(str(key)): encode(one) for key, one in value.items()}
     if isinstance(value, enum.Enum):
         return encode(value.value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -36,6 +42,8 @@ def encode(value: Any) -> Any:
 
 def decode(value: Any, hint: Any) -> Any:
     """The value as its annotation has it; what has none stays JSON."""
+    if hint is Any or hint is object:
+        return value
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, dict):
         hints = typing.get_type_hints(hint)
@@ -49,7 +57,8 @@ def decode(value: Any, hint: Any) -> Any:
         inner = args[0] if args else Any
         return origin(decode(one, inner) for one in value)
     if origin is dict and isinstance(value, dict):
-        return {key: decode(one, args[1] if len(args) > 1 else Any) for key, one in value.items()}
+        inner = args[1] if len(args) > 1 else Any
+        return value if inner is Any or inner is object else {key: decode(one, inner) for key, one in value.items()}
     if origin in (Union, types.UnionType):
         if value is None:
             return None
@@ -61,6 +70,8 @@ def decode(value: Any, hint: Any) -> Any:
 
 def fits(value: Any, hint: Any) -> bool:
     """Is the JSON value one of the annotation's kind? What is not known fits."""
+    if type(value) is hint:
+        return True
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in args)
@@ -81,6 +92,10 @@ def fits(value: Any, hint: Any) -> bool:
     return True
 
 
+signature = functools.lru_cache(None)(inspect.signature)
+
+
+@functools.lru_cache(None)
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function)
@@ -96,7 +111,7 @@ def bind(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by name, from an object. ValueError names the member that does not fit."""
     if not isinstance(given, dict):
         raise ValueError("expected an object, found %s" % type(given).__name__)
-    parameters, hints = inspect.signature(function).parameters, hints_of(function)
+    parameters, hints = signature(function).parameters, hints_of(function)
     takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     for name in given:
         if name not in parameters and not takes_any:
