@@ -389,6 +389,7 @@ static pawl_status read_hello(struct module *module)
 
     TRY(process_begin(module, &module->children[0], &module->kept, &hello));
     TRY(hello_read(&module->kept, module->path, hello, &root));
+    module->children[0].is_begun = true;
     build = node_text(root, "build");
     module->takes_many = node_find(root, "many") != NULL;
     if (module->command)

@@ -121,6 +121,7 @@ struct child_process {
     int in, out;
     int cpu;           /* where it has to run; -1: anywhere */
     bool is_busy;      /* the thread that set it uses the child */
+    bool is_begun;     /* its process lived when the last thread that used it was done */
     struct held *held; /* HELD_ROWS of them, by key; NULL: none yet */
     uint64_t numbers;  /* given so far */
     _Atomic uint64_t held_from; /* lower ones were given to a process that has ended */

@@ -271,7 +271,7 @@ static long patience_ms(const struct child_process *children, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (children[i].is_busy && found == 0)
             found = BUSY_MS;
-        if (children[i].is_busy && children[i].pid == 0)
+        if (children[i].is_busy && !children[i].is_begun)
             found = BEGINS_MS;
     }
     return found;
@@ -359,6 +359,7 @@ void process_give_back(struct module *module, struct child_process *child)
     child->is_busy = false;
     if (module->is_retired)
         process_end(child, words);
+    child->is_begun = child->pid != 0;
     pthread_cond_broadcast(&module->freed); /* some wait for a caller, some for a taker of turns */
     pthread_mutex_unlock(&module->lock);
 }

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent / "http"), str(HERE.parent / "npm")]
 from modules import Unavailable, npm_modules  # noqa: E402
 from run_elsewhere import play  # noqa: E402
-from run_python import Served, ask, hear, whole  # noqa: E402
+from run_python import Served, ask, ask_together, hear, whole  # noqa: E402
 from web import Web, harness  # noqa: E402
 
 ROOT = harness.ROOT
@@ -319,6 +319,27 @@ def test_the_client_answers_every_vector_of_the_protocol(shell):
         child.stdin.close()
         child.stdout.close()
         assert child.wait(timeout=30) == 0
+
+
+QUICK = """
+import { step, workflow } from "pawl-client/durable";
+
+function quick({ n, x }) {
+    if (x) throw new Error("no " + x);
+    return [n, process.pid];
+}
+
+export const many = workflow({ steps: [quick] }, async function many({ count }) {
+    for (let n = 0; n < count; n++) await step(quick, { n });
+    return count;
+});
+"""
+
+
+def test_steps_that_are_asked_for_together_are_answered_in_order_with_the_turns_they_lead_to(shell):
+    installed(shell.folder)
+    shell.write("quick.mjs", QUICK)
+    ask_together(subprocess.Popen(["node", str(shell.folder / "quick.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PAWL_TURN_PROTOCOL": "1"}))
 
 
 def test_a_frame_that_comes_in_pieces_and_a_large_one_are_read_whole(shell):

@@ -322,9 +322,12 @@ def test_quick_steps_go_together_to_the_process_that_has_their_code_and_one_that
 
 
 def test_steps_that_are_asked_for_together_are_answered_in_order_with_the_turns_they_lead_to(shell):
-    """tests/vectors/turns.json has one request at a time: this is how a process that says `many` is asked."""
     shell.write("quick.py", QUICK % "flag")
-    child = subprocess.Popen([sys.executable, "-m", "pawl_client", str(shell.folder / "quick.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    ask_together(subprocess.Popen([sys.executable, "-m", "pawl_client", str(shell.folder / "quick.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+
+
+def ask_together(child):
+    """tests/vectors/turns.json has one request at a time: this is how a process that says `many` is asked."""
     assert hear(child)["many"] == 1
     begun = ask(child, {"type": "many", "at": 5, "keep": 1, "events": [], "open": {"timers": [], "signals": [], "calls": []},
                         "fresh": [{"kind": 1, "at": 5, "payload": {"count": 2}}]})
