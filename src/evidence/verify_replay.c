@@ -10,6 +10,7 @@
  * recording; it is never earlier), and all that comes after a value was erased. */
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "evidence/verify_int.h"
 #include "model/fire.h"
 #include "model/rights.h"
@@ -136,12 +137,39 @@ __attribute__((format(printf, 2, 3))) static bool differ(char words[WORDS_SIZE],
     return true;
 }
 
+/* STEP@SLOT: the step's name, and the slot; false: it is no timer of a schedule. */
+static bool read_slot(const struct effect *effect, str *step, int64_t *slot_ms)
+{
+    size_t at = effect->name.size;
+
+    if (effect->kind != EFFECT_ARM || !effect->wall)
+        return false;
+    while (at > 0 && effect->name.data[at - 1] != '@')
+        at--;
+    *step = (str){ effect->name.data, at };
+    return at > 0 && time_parse(str_from(effect->name, at), slot_ms);
+}
+
+/* A decision is made a little before it is recorded: when the next slot was another one, perhaps,
+ * and its jitter, which is chance, too. */
+static bool is_same_schedule(const struct effect *wanted, const struct effect *found)
+{
+    int64_t wanted_ms, found_ms;
+    str step, other;
+
+    return read_slot(wanted, &step, &wanted_ms) && read_slot(found, &other, &found_ms) &&
+           str_eq(step, other) && wanted->ordinal == found->ordinal && found_ms <= wanted_ms &&
+           found->due_at_ms >= found_ms;
+}
+
 /* Who a child is only the engine knows. */
 static bool is_same_effect(const struct effect *wanted, const struct effect *found)
 {
     if (wanted->kind == EFFECT_SPAWN)
         return found->kind == EFFECT_SPAWN && wanted->ordinal == found->ordinal &&
                wanted->is_abandoned == found->is_abandoned;
+    if (is_same_schedule(wanted, found))
+        return true;
     return wanted->kind == found->kind && wanted->ordinal == found->ordinal &&
            wanted->plan == found->plan && wanted->attempt == found->attempt &&
            wanted->status == found->status && str_eq(wanted->name, found->name) &&

@@ -237,5 +237,15 @@ def test_jitter_delays_a_slot_by_less_than_is_declared_and_the_slot_stays_what_i
     assert len(late) > 20, "they are spread"
 
 
+def test_a_store_is_valid_whose_schedules_ran_by_the_real_clock_with_jitter(shell):
+    """A decision is made a little before it is recorded: by then the next slot, and the jitter, may be others."""
+    _, web = server(shell)
+    yaml(web, "often", "steps: {tick: {schedule: {every: 1s, jitter: 900ms}, next: tick}}")
+    flows = [web.create(definition="often") for _ in range(12)]
+    shell.wait_for(lambda: all(len(entries(web, flow, "timer")) >= 2 for flow in flows))
+    told = shell.pawl("verify")
+    assert told.code == 0, told
+
+
 if __name__ == "__main__":
     harness.main(globals())
