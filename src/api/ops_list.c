@@ -98,9 +98,14 @@ static pawl_status print_row_in(const struct op_call *call, struct scope *scope,
 {
     struct instance_view view;
     char id[ID_SIZE + 1];
+    pawl_status status;
 
-    TRY(engine_id_of(row->engine, scope, row->number, id));
-    TRY(engine_get(row->engine, scope, str_of(id), &view));
+    status = engine_id_of(row->engine, scope, row->number, id);
+    if (!status)
+        status = engine_get(row->engine, scope, str_of(id), &view);
+    if (status == PAWL_NOT_KNOWN) /* it was moved into the archive file since it was listed */
+        return PAWL_OK;
+    TRY(status);
     if (!op_allows(call, view.definition_name)) /* it may have been amended */
         return PAWL_OK;
     json_open(out, '{');

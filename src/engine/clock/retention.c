@@ -331,7 +331,12 @@ static pawl_status count_page(struct telling *work, struct scope *page, struct r
 
     TRY(store_list(work->engine->store, page, &query, &numbers, count));
     for (uint32_t i = 0; i < *count; i++) {
-        TRY(retention_state(work->engine, page, numbers[i], row->is_archive, &is_done, &is_held));
+        pawl_status status =
+            retention_state(work->engine, page, numbers[i], row->is_archive, &is_done, &is_held);
+
+        if (status == PAWL_NOT_KNOWN) /* it was moved since it was listed */
+            continue;
+        TRY(status);
         row->erased += is_done && !row->is_archive;
         row->held += is_held;
         row->due += !is_done && !is_held;

@@ -216,6 +216,7 @@ static pawl_status tell_creation(struct following *following, const struct recor
 static pawl_status follow_record(void *context, const struct record *record)
 {
     struct following *following = context;
+    pawl_status status = PAWL_OK;
 
     if (record->pos > following->end || following->left == 0) {
         following->is_full = true;
@@ -223,9 +224,12 @@ static pawl_status follow_record(void *context, const struct record *record)
     }
     following->left--;
     if (record->what >= 0)
-        TRY(tell_entry(following, record));
+        status = tell_entry(following, record);
     else if (record->what == CONTROL_CREATE)
-        TRY(tell_creation(following, record));
+        status = tell_creation(following, record);
+    if (status == PAWL_NOT_KNOWN) /* it was moved into the archive file since it was read */
+        status = PAWL_OK;
+    TRY(status);
     following->reached = record->pos;
     return PAWL_OK;
 }
