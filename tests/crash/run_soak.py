@@ -4,7 +4,10 @@ C31, C34; the defects D3-D8 of seed 001 in RELIABILITY.md).
 
 Clients create flows and code and send signals; workers of clients/python claim, fail now and then, and answer; a server owns the store. Any of them
 may die at any time and comes back. When it is over, every instance has reached its end, each accepted result is recorded once, joins
-happened once, no step was tried more often than it says, no timer fired early, twice or too seldom and none is left, and two verifiers find the store whole. A few seconds here; script/soak 300 for more."""
+happened once, no step was tried more often than it says, no timer fired early, twice or too seldom and none is left, and two verifiers find the store whole.
+Schedules had each slot once, no limit was exceeded, and what retention moved is whole in the archive, none before its time (issue 23). A few
+seconds here, 30 minutes with PAWL_TEST_LONG; script/soak 300 for more."""
+import datetime
 import json
 import os
 import pathlib
@@ -25,7 +28,7 @@ sys.path.insert(0, str(HERE.parents[1] / "clients" / "python"))
 import rig  # noqa: E402
 from pawl_client import Pawl, PawlError  # noqa: E402
 
-SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 120 if rig.LONG else 2
+SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 1800 if rig.LONG else 6
 SEED = int(os.environ.get("PAWL_SOAK_SEED", random.randrange(1 << 32)))
 WORKERS, CLIENTS = 2, 2
 PATIENCE_S = 180
@@ -65,6 +68,24 @@ steps:
   work: {tool: soak_work, %(again)s, done: true}
 """ % {"again": AGAIN}
 
+SLOTS = """name: soak-slots
+steps:
+  tick: {schedule: {every: 1s, catch_up: 100}, next: note}
+  note: {tool: set, args: {at: "{{steps.tick.result.slot}}"}, %(again)s, next: tick}
+""" % {"again": AGAIN}
+LIMIT = 2
+LIMITED = """name: soak-limited
+steps:
+  start: {name: few, tool: soak_work, %(again)s, concurrency: {max: %(max)d, key: "{{input.key}}"}, done: true}
+""" % {"again": AGAIN, "max": LIMIT}
+KEPT_MS = 2000  # then they move into the archive file
+MAYFLY = """name: soak-mayfly
+retention: {after_end: 2s, then: archive}
+steps:
+  start: {name: hum, tool: set, args: {n: "{{input.n}}"}, %(again)s, next: kid}
+  kid: {name: larva, spawn: {definition: soak-kid, input: {n: "{{input.n}}"}}, done: true}
+""" % {"again": AGAIN}
+
 ATTEMPTS = {"risky": 1, "twice": 2, "nap": 1, "race": 1, "kid": 1, "quick": 3, "rest": 1}  # as each step says, or by default (X8)
 TICKS = 5
 
@@ -81,6 +102,7 @@ class Soak:
         self.address = "http://127.0.0.1:%d" % free_port()
         self.ledger = os.path.join(folder, "ledger")
         self.stopping, self.created, self.failures = False, 0, []
+        self.mayflies = set()
         self.deaths = {"server": 0, "worker": 0}
         self.errors = open(os.path.join(folder, "server.err"), "ab")
         self.server = self.workers = None
@@ -119,10 +141,13 @@ class Soak:
         pawl = Pawl(self.address, patience=60.0)
         while not self.stopping:
             n = self.created = self.created + 1
-            definition = ("soak-graph", "soak-tree", "soak-ticker")[n % 3]
+            definition = ("soak-graph", "soak-tree", "soak-ticker", "soak-limited", "soak-mayfly")[n % 5]
             try:
-                id = pawl.instance_create(definition=definition, subject_ref="s-%d-%d" % (number, n), input={"n": n})["instance_id"]
-                if n % 6 == 0:
+                made = {"n": n, "key": str(n % 3)} if definition == "soak-limited" else {"n": n}
+                id = pawl.instance_create(definition=definition, subject_ref="s-%d-%d" % (number, n), input=made)["instance_id"]
+                if definition == "soak-mayfly":
+                    self.mayflies.add(id)
+                if n % 10 == 0:
                     time.sleep(0.2)
                     self.signal(pawl, id)
             except PawlError as error:
@@ -142,9 +167,10 @@ class Soak:
     def run(self):
         self.begin_server()
         pawl = Pawl(self.address)
-        for text in (GRAPH, TREE, KID):
+        for text in (GRAPH, TREE, KID, SLOTS, LIMITED, MAYFLY):
             name = text.split("\n")[0].split()[1]
             pawl.definition_put(name, text)
+        slots = [pawl.instance_create(definition="soak-slots")["instance_id"] for _ in range(3)]
         self.workers = [self.begin_worker() for _ in range(WORKERS)]
         clients = [threading.Thread(target=self.create, args=(i,)) for i in range(CLIENTS)]
         for client in clients:
@@ -157,7 +183,11 @@ class Soak:
         for client in clients:
             client.join()
         assert not self.failures, self.failures
+        pawl = Pawl(self.address, patience=60.0)
+        for id in slots:
+            pawl.instance_cancel(id)
         self.wait_for_all(pawl)
+        self.wait_for_retention(pawl)
         self.end()
 
     def wait_for_all(self, pawl):
@@ -170,6 +200,17 @@ class Soak:
                 stuck = pawl.instance_list(status="running", limit=3)["instances"] + pawl.instance_list(status="suspended", limit=3)["instances"]
                 raise AssertionError("still under way after %d s: %s\n%s" % (PATIENCE_S, counts, [
                     (one["definition"], one["instance_id"], pawl.instance_why(one["instance_id"])) for one in stuck]))
+            time.sleep(0.1)
+
+    def wait_for_retention(self, pawl):
+        """What is due has left, but for the newest instance of the store, which stays."""
+        until = time.monotonic() + PATIENCE_S
+        pawl.instance_create(definition="soak-kid", input={"n": 0})
+        while True:
+            left = pawl.instance_list(definition="soak-mayfly", limit=3)["instances"]
+            if not left and not pawl.instance_counts()["by_status"].get("suspended"):
+                return
+            assert time.monotonic() < until, "still here after %d s: %s" % (PATIENCE_S, left)
             time.sleep(0.1)
 
     def end(self):
@@ -185,8 +226,8 @@ class Soak:
 # ---- What is left ----
 
 
-def read(folder, query):
-    db = sqlite3.connect(os.path.join(folder, "store.db"))
+def read(folder, query, store="store.db"):
+    db = sqlite3.connect(os.path.join(folder, store))
     rows = db.execute(query).fetchall()
     db.close()
     return rows
@@ -199,10 +240,10 @@ HISTORY = """SELECT h.number, h.action, h.step_index, coalesce(h.step_ordinal, 0
 def check_ends(folder):
     ends = read(folder, "SELECT definition, status, count(*), count(DISTINCT subject_ref) FROM pawl_instances GROUP BY 1, 2")
     for definition, status, count, subjects in ends:
-        assert status == "completed", ends
-        assert definition == "soak-kid" or count == subjects, "one was created twice: %s" % ends
+        assert status == ("cancelled" if definition == "soak-slots" else "completed"), ends
+        assert definition in ("soak-kid", "soak-slots") or count == subjects, "one was created twice: %s" % ends
     counts = {row[0]: row[2] for row in ends}
-    assert counts.get("soak-kid", 0) == counts.get("soak-tree", 0), counts
+    assert counts.get("soak-kid", 0) == counts.get("soak-tree", 0) + 1, counts  # one came last
     for table in ("pawl_step", "pawl_timer", "pawl_wait"):
         assert read(folder, "SELECT count(*) FROM %s" % table) == [(0,)], "%s: something is left that nobody waits for" % table
     return counts
@@ -301,6 +342,57 @@ def check_timers(rows):
     return fired, latest
 
 
+def check_slots(rows):
+    """Each slot comes once, in order, and none is left out."""
+    slots = {}
+    for number, action, step, ordinal, at, body, payload in rows:
+        if action == "timer" and payload and '"slot"' in payload:
+            text = json.loads(payload)["slot"]
+            due = int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
+            assert at >= 1000 * due, "slot %s came early, at %d" % (text, at)
+            slots.setdefault(number, []).append(due)
+    for number, dues in slots.items():
+        assert dues == list(range(dues[0], dues[0] + len(dues))), "slots of %d: %s" % (number, dues)
+    assert len(slots) == 3 or SECONDS < 2, slots
+    return sum(len(dues) for dues in slots.values())
+
+
+def check_limits(folder, rows):
+    """Of each key no more than so many worked at once."""
+    keys = dict(read(folder, "SELECT number, json_extract(CAST(input AS TEXT), '$.key') FROM pawl_instances WHERE definition = 'soak-limited'"))
+    working, most = {}, 0
+    for number, action, step, ordinal, at, body, payload in rows:
+        if number not in keys:
+            continue
+        mine = working.setdefault(keys[number], set())
+        if action != "step.start":
+            mine.discard(number)
+            continue
+        mine.add(number)
+        assert len(mine) <= LIMIT, "of key %s %d work at once: %s" % (keys[number], len(mine), mine)
+        most = max(most, len(mine))
+    return most
+
+
+def check_archive(folder, mayflies):
+    """Each is there once with all it has begun, no earlier than its definition says, and the archive is valid."""
+    if not mayflies:
+        return 0
+    moved = dict(read(folder, "SELECT id, at FROM pawl_kept JOIN pawl_log ON pawl_log.pos = pawl_kept.pos WHERE pawl_kept.what = -14"))
+    there = read(folder, "SELECT id, definition, status FROM pawl_instances", "store.db-archive")
+    ended = dict(read(folder, "SELECT id, max(at) FROM pawl_instances JOIN pawl_log ON inst = number GROUP BY 1", "store.db-archive"))
+    found = {id for id, definition, _ in there if definition == "soak-mayfly"}
+    assert found == mayflies, "lost: %s, unknown: %s" % (mayflies - found, found - mayflies)
+    assert {id for id, _, _ in there} == set(moved) and len(there) == 2 * len(mayflies), (len(there), len(moved), len(mayflies))
+    assert all(status == "completed" for _, _, status in there)
+    early = {id: moved[id] - ended[id] for id in found if moved[id] - ended[id] < KEPT_MS}
+    assert not early, "moved before its time: %s" % early
+    for words in ((rig.PAWL, "--store", "sqlite:store.db-archive", "verify"), (sys.executable, str(rig.ROOT / "tools" / "verify.py"), "store.db-archive")):
+        done = subprocess.run(words, cwd=folder, capture_output=True)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    return len(found)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="pawl-soak-") as folder:
         soak = Soak(folder)
@@ -315,14 +407,21 @@ def main():
             soak.errors.close()
         rig.check_no_sanitizer(folder)
         counts, rows = check_ends(folder), without_given_back(read(folder, HISTORY))
-        check_attempts(rows)
+        rounds = {row[0] for row in read(folder, "SELECT number FROM pawl_instances WHERE definition = 'soak-slots'")}
+        check_attempts([row for row in rows if row[0] not in rounds])
         check_tries(folder)
         check_ticks(folder, rows)
-        accepted, refused = check_results(rows, soak.ledger)
+        moved_rows = without_given_back(read(folder, HISTORY, "store.db-archive")) if soak.mayflies else []
+        check_attempts(moved_rows)
+        accepted, refused = check_results(rows + moved_rows, soak.ledger)
         fired, latest = check_timers(rows)
+        slots, most = check_slots(rows), check_limits(folder, rows)
+        moved = check_archive(folder, soak.mayflies)
         verified = rig.verify(folder)
+        size = os.path.getsize(os.path.join(folder, "store.db"))
         print("# %.0f s, seed %d: deaths %s; ended %s; %d results accepted, %d refused; %d timers, none early, the latest %d ms late; "
-              "%d records verified twice" % (SECONDS, SEED, soak.deaths, counts, accepted, refused, fired, latest, verified["records"]))
+              "%d slots, once each; at most %d of a key worked at once; %d moved into the archive; %d records verified twice, %d bytes each"
+              % (SECONDS, SEED, soak.deaths, counts, accepted, refused, fired, latest, slots, most, moved, verified["records"], size // verified["records"]))
 
 
 if __name__ == "__main__":
