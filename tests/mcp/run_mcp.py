@@ -341,6 +341,43 @@ def test_the_tools_that_are_listed_can_be_selected(shell):
     assert client.tool("process_list").error["code"] == -32602 and client.tool("waiting").error["code"] == -32602
 
 
+def test_a_long_list_of_tools_and_of_ids_comes_in_parts(shell):
+    texts = [WAITING.replace("waiting", "m%03d" % number) for number in range(130)]
+    files = [shell.write("m%03d.yaml" % number, text) for number, text in enumerate(texts)]
+    for at in range(0, 130, 50):
+        shell.pawl("define", *files[at:at + 50])
+    _, address = shell.serve("--mcp-tools", "manage,definitions")
+    client = Http(address)
+    first = client.call("tools/list").result
+    second = client.call("tools/list", {"cursor": first["nextCursor"]}).result
+    names = [tool["name"] for page in (first, second) for tool in page["tools"]]
+    assert "nextCursor" not in second and len(second["tools"]) == 30, second
+    assert names[0] == "process_start" and names[-130:] == ["m%03d" % number for number in range(130)], names
+    for wrong in ("nonsense", 7, "process_start"):
+        assert client.call("tools/list", {"cursor": wrong}).error["code"] == -32602, wrong
+    ids = [client.tool("process_start", {"definition": "m%03d" % number}).result["structuredContent"]["instance_id"] for number in range(130)]
+    complete = lambda value, ref=None: client.call("completion/complete", {  # noqa: E731
+        "ref": ref or {"type": "ref/resource", "uri": "pawl://process/{id}"}, "argument": {"name": "id", "value": value}})
+    for one in (ids[0], ids[-1]):
+        assert complete(one[:20]).result["completion"] == {"values": [one], "hasMore": False}, one
+    every = complete("").result["completion"]
+    assert len(every["values"]) == 100 and every["hasMore"] is True, every
+    assert complete("", {"type": "ref/prompt", "name": "none"}).error["code"] == -32602
+
+
+def test_a_task_says_until_when_its_result_is_kept(shell):
+    text = "name: kept\nretention: {after_end: 10d, then: erase}\nsteps:\n  wait: {wait: {signal: go}, done: true}\n"
+    _, address = serve(shell, texts=[text, WAITING])
+    client, legacy = Http(address), Legacy(address)
+    kept, other = [task_of(client.tool(name)) for name in ("kept", "waiting")]
+    assert get(client, kept)["ttlMs"] is None
+    for task in (kept, other):
+        shell.pawl("signal", task, "go")
+    found = get(client, kept)
+    assert 0 <= found["ttlMs"] - 10 * 86400000 < 60000 and get(client, other)["ttlMs"] is None, found
+    assert legacy.ask("tasks/get", {"taskId": kept}).result["ttl"] == found["ttlMs"]
+
+
 def test_without_tasks_a_call_waits_for_the_end_with_progress_or_gets_a_handle(shell):
     _, address = serve(shell, "--mcp-fixtures", texts=[WAITING])
     client = Http(address)
@@ -462,7 +499,7 @@ def test_prompts_and_completions_know_names_and_ids(shell):
     assert '"step":"sign"' in said("review_approvals")
     assert order in said("explain_process", process_id=order)
     complete = lambda kind, name, value: client.call("completion/complete", {  # noqa: E731
-        "ref": {"type": kind}, "argument": {"name": name, "value": value}}).result["completion"]["values"]
+        "ref": {"type": kind, "name": "start_process"}, "argument": {"name": name, "value": value}}).result["completion"]["values"]
     assert complete("ref/prompt", "definition", "or") == ["order"]
     assert order in complete("ref/resource", "id", order[:20])
     assert client.call("prompts/get", {"name": "explain_process"}).error["code"] == -32602

@@ -1,5 +1,5 @@
-"""The official TypeScript clients, v1 and v2, and the inspector's command line against pawl, and a step of ours against an
-official server: from npm (tests/npm/sdk), with PAWL_TEST_LONG."""
+"""The official TypeScript clients, v1 and v2, that for Python and the inspector's command line against pawl, and a step of
+ours against an official server: from npm (tests/npm/sdk) and pip, with PAWL_TEST_LONG."""
 import json
 import os
 import platform
@@ -11,6 +11,9 @@ from mcp import ROOT, harness
 
 sys.path.insert(0, str(ROOT / "tests/npm"))
 from modules import Unavailable, npm_modules  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tests/pip"))
+import packages  # noqa: E402
 
 OPEN = "name: open\nsteps:\n  sign: {approval: {}, next: ship}\n  ship: {tool: set, args: {shipped: true}, done: true}\n"
 
@@ -35,15 +38,20 @@ def run(shell, place, node, *words):
     return json.loads(done.stdout.decode().strip().split("\n")[-1])
 
 
-def converses(shell, program, ways):
-    place, node = modules()
-    shutil.copy(ROOT / "tests/mcp" / program, place)  # modules are looked for beside it
+def stage(shell):
+    """A server, and the words that begin one on stdio."""
     shell.pawl("define", shell.write("open.yaml", OPEN))
     shell.pawl("--store", "sqlite:two.db", "define", "open.yaml")
     _, address = shell.serve("--mcp-fixtures")
-    stdio = [os.path.abspath(harness.PAWL), "--store", "sqlite:two.db", "mcp", "--mcp-fixtures"]
+    return address + "/mcp", [os.path.abspath(harness.PAWL), "--store", "sqlite:two.db", "mcp", "--mcp-fixtures"]
+
+
+def converses(shell, program, ways):
+    place, node = modules()
+    shutil.copy(ROOT / "tests/mcp" / program, place)  # modules are looked for beside it
+    url, stdio = stage(shell)
     for way in ways:
-        found = run(shell, place, node, str(place / program), *way, *(stdio if way[0] == "stdio" else [address + "/mcp"]))
+        found = run(shell, place, node, str(place / program), *way, *(stdio if way[0] == "stdio" else [url]))
         assert found["asked"] == 1 and found["has"] and found["text"] == "Hello, Ann!", (way, found)
         assert found["opened"] == {"shipped": True} and found["count"] >= 1, (way, found)
 
@@ -54,6 +62,23 @@ def test_the_official_client_of_the_older_era_converses_over_http_and_stdio(shel
 
 def test_the_official_client_of_both_eras_converses_in_each_of_them(shell):
     converses(shell, "sdk_v2.mjs", [["http", "legacy"], ["http", "auto"], ["http", "modern"], ["stdio", "auto"]])
+
+
+def test_the_official_client_for_python_converses_in_each_era_over_http_and_stdio(shell):
+    if not os.environ.get("PAWL_TEST_LONG"):
+        raise harness.Skip("fetches 30 packages of pip: PAWL_TEST_LONG")
+    try:
+        python = packages.environment("mcp")
+    except packages.Unavailable as why:
+        raise harness.Skip(why)
+    program = shutil.copy(ROOT / "tests/mcp/sdk_python.py", shell.folder)  # beside it mcp.py would hide the package
+    url, stdio = stage(shell)
+    for kind, mode, version in (("http", "auto", "2026-07-28"), ("http", "legacy", "2025-11-25"), ("http", "2026-07-28", "2026-07-28"),
+                                ("stdio", "auto", "2026-07-28"), ("stdio", "legacy", "2025-11-25")):
+        found = run(shell, None, python, str(program), kind, mode, *(stdio if kind == "stdio" else [url]))
+        assert found.pop("count") >= 1 and found == {
+            "asked": 1, "has": True, "text": "Hello, Ann!", "opened": {"shipped": True}, "prompt": True, "resource": True,
+            "version": version}, (kind, mode, found)
 
 
 def test_the_inspector_calls_a_tool_in_each_era_and_over_stdio(shell):

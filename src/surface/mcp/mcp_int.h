@@ -391,6 +391,7 @@ struct definition_tool {
     bool is_machine;
     enum task_mode task;
     int64_t sync_wait_ms;
+    int64_t kept_ms; /* what a process holds is erased so long after its end; -1: never */
 };
 #define SYNC_WAIT_MS  10000
 #define TOOL_NAME_MAX 64

@@ -147,51 +147,90 @@ pawl_status method_prompts_get(struct rpc_exchange *exchange, struct buf *result
 /* ---- completion/complete ---- */
 
 #define VALUES_MAX 100u
+#define IDS_LOOKS  10u /* pages of LIMIT_LIST ids that are looked through */
 
-static pawl_status complete_names(struct rpc_exchange *exchange, str begun, struct buf *out)
+struct completion {
+    str begun;
+    uint32_t count;
+    bool has_more;
+};
+
+static void add_value(struct completion *completion, str value, struct buf *out)
+{
+    if (!str_starts(value, completion->begun))
+        return;
+    completion->has_more = completion->count == VALUES_MAX;
+    if (completion->has_more)
+        return;
+    json_str(out, value);
+    completion->count++;
+}
+
+static pawl_status complete_names(struct rpc_exchange *exchange, struct completion *completion,
+                                  struct buf *out)
 {
     str names[LIMIT_LIST + 1];
-    uint32_t count = 0, found = 0;
+    uint32_t count = 0;
 
     TRY(definitions_list(exchange, LIMIT_LIST, names, &count));
-    for (uint32_t i = 0; i < count && i < LIMIT_LIST && found < VALUES_MAX; i++)
-        if (str_starts(names[i], begun)) {
-            json_str(out, names[i]);
-            found++;
-        }
+    for (uint32_t i = 0; i < count && i < LIMIT_LIST && !completion->has_more; i++)
+        add_value(completion, names[i], out);
     return PAWL_OK;
 }
 
-static pawl_status complete_ids(struct rpc_exchange *exchange, str begun, struct buf *out)
+static pawl_status complete_ids(struct rpc_exchange *exchange, struct completion *completion,
+                                struct buf *out)
 {
-    struct node *page;
-    pawl_status status =
-        op_ask_node(exchange, "instance.list", MEMBERS({ "limit", STR("100") }), &page);
+    str after = STR_NONE;
+    uint32_t looks = 0;
 
-    if (status == PAWL_FORBIDDEN)
-        return PAWL_OK;
-    TRY(status);
-    for (const struct node *one = node_first(page, "instances"); one; one = one->next)
-        if (str_starts(node_text(one, "instance_id"), begun))
-            json_str(out, node_text(one, "instance_id"));
+    do {
+        struct node *page;
+        pawl_status status =
+            op_ask_node(exchange, "instance.list",
+                        MEMBERS({ "limit", STR("1000") }, { "after", after }), &page);
+
+        if (status == PAWL_FORBIDDEN)
+            return PAWL_OK;
+        TRY(status);
+        for (const struct node *one = node_first(page, "instances"); one; one = one->next)
+            add_value(completion, node_text(one, "instance_id"), out);
+        after = node_text(page, "next");
+    } while (after.data && !completion->has_more && ++looks < IDS_LOOKS);
     return PAWL_OK;
+}
+
+static bool is_known(const struct rpc_exchange *exchange, const struct node *reference)
+{
+    str type = node_text(reference, "type"), name = node_text(reference, "name");
+
+    if (!str_is(type, "ref/prompt"))
+        return str_is(type, "ref/resource");
+    for (const struct prompt *prompt = prompts; prompt->name; prompt++)
+        if (str_is(name, prompt->name))
+            return true;
+    return exchange->server->options.has_fixtures;
 }
 
 pawl_status method_complete(struct rpc_exchange *exchange, struct buf *result)
 {
     const struct node *argument = node_find(exchange->params, "argument"),
                       *reference = node_find(exchange->params, "ref");
-    str name = node_text(argument, "name"), value = node_text(argument, "value");
+    str name = node_text(argument, "name");
+    struct completion completion = { .begun = node_text(argument, "value") };
 
-    if (!node_text(reference, "type").data || !name.data || !value.data)
+    if (!node_text(reference, "type").data || !name.data || !completion.begun.data)
         return rpc_fail(exchange, RPC_PARAMS, "expected params.ref.type, argument.name and .value");
+    if (!is_known(exchange, reference))
+        return rpc_fail(exchange, RPC_PARAMS, "params.ref: expected a prompt or a resource");
     json_put_open(result, "completion", '{');
     json_put_open(result, "values", '[');
     if (str_is(name, "definition") || str_is(name, "name"))
-        TRY(complete_names(exchange, value, result));
+        TRY(complete_names(exchange, &completion, result));
     else if (str_is(name, "process_id") || str_is(name, "id"))
-        TRY(complete_ids(exchange, value, result));
+        TRY(complete_ids(exchange, &completion, result));
     json_close(result, ']');
+    json_put_bool(result, "hasMore", completion.has_more);
     json_close(result, '}');
     return PAWL_OK;
 }

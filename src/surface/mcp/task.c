@@ -259,6 +259,25 @@ static void put_meta(const struct task_view *view, struct buf *out)
         json_put_text(out, "pawl/warning", "the terminal state declares no kind");
 }
 
+/* From its creation until what it holds is erased. The newest version of its definition decides
+ * that; without `retention` it is kept. */
+static void put_ttl(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out)
+{
+    const char *name = is_modern(exchange->version) ? "ttlMs" : "ttl";
+    str definition = node_text(view->instance, "definition");
+    struct definition_tool tool;
+    int64_t begun, ended;
+
+    if (!view->has_ended || !definition.data ||
+        definition_tool_read(exchange, definition, &tool) != PAWL_OK)
+        tool.kept_ms = -1;
+    if (tool.kept_ms >= 0 && time_parse(node_text(view->instance, "instantiated_at"), &begun) &&
+        time_parse(node_text(view->instance, "updated_at"), &ended))
+        json_put_i64(out, name, ended - begun + tool.kept_ms);
+    else
+        json_put_raw(out, name, STR("null"));
+}
+
 void task_print(struct rpc_exchange *exchange, const struct task_view *view, struct buf *out)
 {
     bool modern = is_modern(exchange->version);
@@ -268,7 +287,7 @@ void task_print(struct rpc_exchange *exchange, const struct task_view *view, str
     put_message(view, out);
     json_put_str(out, "createdAt", node_text(view->instance, "instantiated_at"));
     json_put_str(out, "lastUpdatedAt", node_text(view->instance, "updated_at"));
-    json_put_raw(out, modern ? "ttlMs" : "ttl", STR("null")); /* instances are kept */
+    put_ttl(exchange, view, out);
     json_put_u64(out, modern ? "pollIntervalMs" : "pollInterval", poll_interval(view));
 }
 

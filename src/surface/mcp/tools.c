@@ -121,23 +121,54 @@ static void put_definition(struct rpc_exchange *exchange, const struct definitio
     json_close(out, '}');
 }
 
-static pawl_status put_definitions(struct rpc_exchange *exchange, struct buf *out)
+#define TOOLS_PAGE 100u
+
+/* Where the page that a client asks for begins; a cursor is the last definition of the page
+ * before. */
+static pawl_status page_begin(struct rpc_exchange *exchange, const str *names, uint32_t count,
+                              uint32_t *out)
 {
-    str names[LIMIT_LIST + 1];
+    const struct node *cursor = node_find(exchange->params, "cursor");
+    uint32_t i = 0;
+
+    *out = 0;
+    if (!cursor)
+        return PAWL_OK;
+    while (i < count && !(cursor->text.data && str_eq(names[i], cursor->text)))
+        i++;
+    *out = i + 1;
+    return i < count ? PAWL_OK : cursor_refuse(exchange);
+}
+
+static bool is_offered(struct rpc_exchange *exchange, str definition)
+{
+    return tool_is_selected(exchange->server, "definitions", definition) &&
+           op_is_allowed(exchange, "instance.create", definition);
+}
+
+/* *next: another page follows; its cursor. */
+static pawl_status put_definitions(struct rpc_exchange *exchange, struct buf *out, str *next)
+{
+    str names[LIMIT_LIST + 1], last = STR_NONE;
     uint32_t most = names_definitions(exchange->server) ? LIMIT_LIST : TOOLS_OF_DEFINITIONS_MAX;
-    uint32_t count = 0;
+    uint32_t count = 0, put = 0, first;
 
     TRY(definitions_list(exchange, most, names, &count));
     if (count > most) /* definition_search finds them */
-        return PAWL_OK;
-    for (uint32_t i = 0; i < count; i++) {
+        count = 0;
+    TRY(page_begin(exchange, names, count, &first));
+    for (uint32_t i = first; i < count && !next->data; i++) {
         struct definition_tool tool;
 
-        if (!tool_is_selected(exchange->server, "definitions", names[i]) ||
-            !op_is_allowed(exchange, "instance.create", names[i]))
+        if (!is_offered(exchange, names[i]))
             continue;
+        if (put++ == TOOLS_PAGE) {
+            *next = last;
+            continue;
+        }
         TRY(definition_tool_read(exchange, names[i], &tool));
         put_definition(exchange, &tool, out);
+        last = names[i];
     }
     return PAWL_OK;
 }
@@ -155,18 +186,26 @@ pawl_status cursor_refuse(struct rpc_exchange *exchange)
     return rpc_fail(exchange, RPC_PARAMS, "params.cursor: expected a nextCursor of ours");
 }
 
-pawl_status method_tools_list(struct rpc_exchange *exchange, struct buf *result)
+static void put_managing(struct rpc_exchange *exchange, struct buf *out)
 {
-    if (node_find(exchange->params, "cursor"))
-        return cursor_refuse(exchange);
-    json_put_open(result, "tools", '[');
     for (const struct manage_tool *tool = manage_tools; tool->name; tool++)
         if (tool_is_selected(exchange->server, "manage", str_of(tool->name)) &&
             op_is_allowed(exchange, tool->operations[0], STR_NONE))
-            put_manage(tool, result);
-    fixtures_put_tools(exchange, result);
-    TRY(put_definitions(exchange, result));
+            put_manage(tool, out);
+    fixtures_put_tools(exchange, out);
+}
+
+pawl_status method_tools_list(struct rpc_exchange *exchange, struct buf *result)
+{
+    str next = STR_NONE;
+
+    json_put_open(result, "tools", '[');
+    if (!node_find(exchange->params, "cursor"))
+        put_managing(exchange, result);
+    TRY(put_definitions(exchange, result, &next));
     json_close(result, ']');
+    if (next.data)
+        json_put_str(result, "nextCursor", next);
     cache_put(exchange, result);
     return PAWL_OK;
 }

@@ -117,6 +117,9 @@ pawl_status definition_tool_at(struct rpc_exchange *exchange, str definition, st
         out->input = node_find(text, "input");
     }
     out->mcp = node_find(text, "mcp");
+    out->kept_ms = -1;
+    if (node_find(node_find(text, "retention"), "after_end"))
+        duration_parse(node_text(node_find(text, "retention"), "after_end"), &out->kept_ms);
     out->reaches_out = str_is(kind, "code") || steps_reach_out(node_find(text, "steps")) ||
                        steps_reach_out(node_find(text, "do")) ||
                        steps_reach_out(node_find(text, "transitions"));
