@@ -53,6 +53,7 @@
     X(REDUCE_KEPT, "a reduce that refuses is committed all the same")                              \
     X(TURN_WHILE_HELD, "the code of a paused instance handles an answer")                          \
     X(NO_FENCE, "a commit does not look at the epoch of its shard")                                \
+    X(FENCE_EARLY, "a commit looks at the epoch of its shard before its transaction, not in it")   \
     X(LOOK_NOT_CLAIM, "after an unknown outcome the tip is read, and nothing is claimed")          \
     X(BLIND_RENEWAL, "a node beats on though it was declared dead")                                \
     X(STALE_READ, "a node trusts its memory though its lease has run out")

@@ -21,6 +21,7 @@ import harness  # noqa: E402
 import postgres  # noqa: E402
 
 LEASE_MS = 1500
+WALL_CLOCK = pathlib.Path(os.environ.get("PAWL_BUILD", "build")).resolve() / "tests/wall_clock.so"
 TICKS = "name: ticks\nstates: [s, end]\ninitial_state: s\nterminal_states: [end]\nterminal_kinds: {end: success}\ntransitions:\n" \
         "  - {from_state: s, action: tick, to_state: s}\n  - {from_state: s, action: stop, to_state: end}\n"
 DEFINITE = {"overloaded", "in-use", "storage-failure", "conflict", "no-memory", "unauthenticated", "forbidden"}
@@ -82,7 +83,12 @@ class Node:
         self.database = Proxy(cluster.postgres.port)
         self.door = Proxy(self.port)  # as the other nodes reach it
         self.child, self.log = None, cluster.folder / ("node%d.log" % number)
+        self.clock = cluster.folder / ("clock%d" % number)
         self.is_stopped = False
+
+    def set_clock(self, ahead_s):
+        """Its wall clock, and no other, is ahead of the machine's."""
+        self.clock.write_text(str(ahead_s))
 
     @property
     def url(self):
@@ -91,6 +97,9 @@ class Node:
 
     def start(self, *words):
         env = {**os.environ, "PAWL_BUG": self.cluster.bug} if self.cluster.bug else dict(os.environ)
+        if WALL_CLOCK.exists():
+            env.update({"LD_PRELOAD": str(WALL_CLOCK), "WALL_CLOCK": str(self.clock),
+                        "ASAN_OPTIONS": env.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0:detect_leaks=0"})
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen(
                 [os.path.abspath(harness.PAWL), "--store", self.url, "serve", "--listen", "127.0.0.1:%d" % self.port,
@@ -132,6 +141,7 @@ class Cluster:
     def __init__(self, folder, server, schema, count=3, bug="", words=()):
         self.folder, self.postgres, self.schema, self.bug = pathlib.Path(folder), server, schema, bug
         self.nodes, self.words = [Node(self, i) for i in range(count)], words
+        self.shards = int(words[words.index("--shards") + 1]) if "--shards" in words else 1
         for node in self.nodes:  # all at once, on an empty database
             node.start(*words)
         for node in self.nodes:
@@ -152,9 +162,16 @@ class Cluster:
                                  " %s.pawl_shard s WHERE shard = %d" % (self.schema, self.schema, shard))
         return next((node for node in self.nodes if name.endswith(":%d" % node.door.port)), None)
 
-    def define(self, text=TICKS):
-        status, answer = self.nodes[0].ask("PUT", "/v1/definitions/ticks", text)
+    def define(self, text=TICKS, name="ticks"):
+        status, answer = self.nodes[0].ask("PUT", "/v1/definitions/" + name, text)
         assert status in (200, 201), answer
+
+    def move_to(self, server):
+        """The database is another server from now on: whoever is connected is cut off."""
+        self.postgres = server
+        for node in self.nodes:
+            node.database.target = server.port
+            node.database.reset()
 
     def heal(self):
         for node in self.nodes:
@@ -301,3 +318,48 @@ class Load:
         self.stop.set()
         for thread in self.threads:
             thread.join()
+
+
+PARENT = "name: parent\ndo:\n  - {name: kid, spawn: {definition: child, input: {}}}\n"
+CHILD = "name: child\nsignals: {go: {buffer: true}}\ndo:\n  - {name: wait, wait: {signal: go}}\n"
+
+
+class Families:
+    """Parents with a child each, on every shard: begun with keys, woken with keys, whatever fails meanwhile."""
+
+    def __init__(self, cluster, count=8):
+        self.cluster = cluster
+        cluster.define(CHILD, "child")
+        cluster.define(PARENT, "parent")
+        self.parents = [self.insist("POST", "/v1/instances", {"definition": "parent"}, "family-%d" % n)["instance_id"] for n in range(count)]
+
+    def insist(self, method, path, body, key):
+        """The same call with the same key, at nodes in turn, until it is answered for good."""
+        found = []
+
+        def is_answered():
+            node = self.cluster.nodes[len(found) % len(self.cluster.nodes)]
+            try:
+                status, answer = node.ask(method, path, body, key)
+            except OSError:
+                status, answer = 0, {}
+            found.append((status, answer))
+            assert status < 500 or answer.get("reason") in DEFINITE | {"outcome-unknown"}, answer
+            return 200 <= status < 300
+        self.cluster.wait_for(is_answered)
+        return found[-1][1]
+
+    def settle(self):
+        """Each child is woken once, and each parent ends once, with its child on its own shard."""
+        heard = self.insist("POST", "/v1/signals", {"name": "go", "payload": 1}, "wake")
+        again = self.insist("POST", "/v1/signals", {"name": "go", "payload": 1}, "wake")
+        assert heard["delivered"] == again["delivered"] == len(self.parents), (heard, again)
+        for id in self.parents:
+            self.cluster.wait_for(lambda id=id: self.cluster.nodes[0].ask("GET", "/v1/instances/" + id)[1].get("status") == "completed")
+            actions = [entry["action"] for entry in self.cluster.nodes[0].ask("GET", "/v1/instances/%s/history" % id)[1]["entries"]]
+            assert len(actions) == len(set(actions)) and actions[-1] == "finish", actions
+        rows = self.cluster.nodes[0].ask("GET", "/v1/instances?definition=child")[1]["instances"]
+        assert len(rows) == len(self.parents), rows
+        shards = self.cluster.postgres.sql("SELECT count(DISTINCT c.shard) || ' ' || count(*) FROM %s.pawl_instance c JOIN %s.pawl_instance"
+                                           " p ON p.shard = c.shard AND p.number = c.parent" % (self.cluster.schema, self.cluster.schema))
+        assert shards == "%d %d" % (min(self.cluster.shards, len(self.parents)), len(self.parents)), shards

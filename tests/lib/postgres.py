@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "32MB",
             "max_connections": "60", "autovacuum": "off", "logging_collector": "off", "log_min_messages": "fatal",
@@ -122,6 +123,38 @@ class Private:
             self.server.send_signal(signal.SIGQUIT)  # nothing in it is to be kept
             self.server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Standby(Private):
+    """A copy of another cluster that follows it, and is waited for by its commits."""
+
+    def __init__(self, primary):
+        self.primary = primary
+        super().__init__()
+
+    def make(self):
+        self.port = free_port()
+        subprocess.run([program("pg_basebackup"), "-h", self.primary.folder, "-p", str(self.primary.port), "-U", "pawl", "-D", self.data,
+                        "-X", "stream", "-R", "--no-sync", "-c", "fast"], check=True, stdout=subprocess.DEVNULL, cwd="/", **self.user)
+
+    def promote(self):
+        subprocess.run([program("pg_ctl"), "promote", "-D", self.data, "-w"], check=True, stdout=subprocess.DEVNULL, cwd="/", **self.user)
+
+
+@contextlib.contextmanager
+def standby(primary):
+    """It is synchronous when this returns."""
+    cluster = Standby(primary)
+    try:
+        primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        primary.sql("SELECT pg_reload_conf()")
+        for _ in range(600):
+            if primary.sql("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1":
+                break
+            time.sleep(0.05)
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @contextlib.contextmanager

@@ -32,6 +32,12 @@ static const char fence_and_log[] =
     " body, keys, root) SELECT f.shard, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,"
     " $23, $24, $25, $26, $27, $28, $29, $30, $31, $32 FROM f RETURNING 1";
 
+/* Not with the planted defects. */
+bool pg_has_fence(void)
+{
+    return !PLANTED(NO_FENCE) && !PLANTED(FENCE_EARLY);
+}
+
 /* ---- The turn ---- */
 
 static pawl_status begin_shared(struct postgres_store *store, struct scope *scope)
@@ -58,6 +64,28 @@ static void roll_back(struct postgres_store *store)
         link_close(store->writer);
 }
 
+static pawl_status fail_taken(struct postgres_store *store, struct scope *scope)
+{
+    return scope_fail(scope, PAWL_IN_USE,
+                      "another node has claimed shard %u since epoch %lld: nothing was written",
+                      store->shard, (long long)store->epoch);
+}
+
+/* The planted defect FENCE_EARLY. */
+static pawl_status look_early(struct postgres_store *store, struct scope *scope)
+{
+    struct shard_row row;
+    pawl_status status;
+
+    pthread_mutex_lock(&store->lane->lock);
+    status = link_connect(store->writer, scope);
+    if (status == PAWL_OK)
+        status = shard_read(store->writer, scope, store->shard, &row);
+    pthread_mutex_unlock(&store->lane->lock);
+    TRY(status);
+    return row.epoch == store->epoch ? PAWL_OK : fail_taken(store, scope);
+}
+
 /* An owner's turn costs nothing: the tip is its own. */
 pawl_status postgres_begin(struct store *base, struct scope *scope, struct store_tip *out)
 {
@@ -75,6 +103,8 @@ pawl_status postgres_begin(struct store *base, struct scope *scope, struct store
     }
     if (!store->own && store->is_member)
         return scope_fail(scope, PAWL_IN_USE, "shard %u is not this node's", store->shard);
+    if (PLANTED(FENCE_EARLY) && store->own)
+        status = look_early(store, scope);
     if (!store->own)
         status = begin_shared(store, scope);
     if (status != PAWL_OK) {
@@ -175,7 +205,7 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
 
     if (store->own && !store->is_held) /* a shared writer's transaction has begun with its turn */
         TRY_MEMORY(sending->scope, add_bare(sending, pg_begin));
-    params = sending_add(sending, PLANTED(NO_FENCE) ? no_fence : fence);
+    params = sending_add(sending, pg_has_fence() ? fence : no_fence);
     TRY_MEMORY(sending->scope, params);
     add_tip(params, store->epoch, &store->tip, after);
     TRY(send_erased(sending, commit));
@@ -192,13 +222,6 @@ static pawl_status gather_all(struct sending *sending, const struct commit *comm
 }
 
 /* ---- What came out of it ---- */
-
-static pawl_status fail_taken(struct postgres_store *store, struct scope *scope)
-{
-    return scope_fail(scope, PAWL_IN_USE,
-                      "another node has claimed shard %u since epoch %lld: nothing was written",
-                      store->shard, (long long)store->epoch);
-}
 
 pawl_status pg_fail_unknown(struct postgres_store *store, struct scope *scope)
 {
@@ -324,10 +347,9 @@ static pawl_status send(struct postgres_store *store, struct scope *scope,
     pawl_status status;
 
     tip_advance(&after, commit);
-    status =
-        store->own && is_records_alone(commit) && !PLANTED(NO_FENCE) && !PLANTED(ACK_BEFORE_COMMIT)
-            ? gather_one(&sending, commit, &after)
-            : gather_all(&sending, commit, &after);
+    status = store->own && is_records_alone(commit) && pg_has_fence() && !PLANTED(ACK_BEFORE_COMMIT)
+                 ? gather_one(&sending, commit, &after)
+                 : gather_all(&sending, commit, &after);
     if (status != PAWL_OK) {
         if (!store->own)
             roll_back(store);

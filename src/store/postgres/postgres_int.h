@@ -216,6 +216,7 @@ pawl_status pg_judge_part(struct postgres_store *store, struct scope *scope,
                           const struct statement *last);
 pawl_status pg_fail_unknown(struct postgres_store *store, struct scope *scope);
 
+bool pg_has_fence(void);
 struct params *sending_add(struct sending *sending, const char *text); /* $1: the shard */
 pawl_status send_log(struct sending *sending, const struct commit *commit);
 bool log_is_one_row(const struct commit *commit);

@@ -1,6 +1,5 @@
 /* write_log.c - records, packed: a row of the log has at most 128 of them, or 256 KiB, and ends
  * where a commit ends. A column that no record of a row has is NULL. */
-#include "base/planted.h"
 #include "postgres_int.h"
 
 #define PUT_ROW                                                                                    \
@@ -9,7 +8,7 @@
     "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "           \
     "$19, $20, $21, $22)"
 static const char put_row[] = PUT_ROW;
-/* With the planted defect NO_FENCE nothing stops a stale owner, the key of the log neither. */
+/* With the planted defects NO_FENCE and FENCE_EARLY nothing stops a stale owner, the key of the log neither. */
 static const char put_any_row[] = PUT_ROW " ON CONFLICT (shard, pos) DO NOTHING";
 
 static size_t record_size(const struct record *record)
@@ -136,7 +135,7 @@ void log_params(struct params *params, const struct record *records, size_t coun
 pawl_status send_log(struct sending *sending, const struct commit *commit)
 {
     for (size_t done = 0, taken; done < commit->record_count; done += taken) {
-        struct params *params = sending_add(sending, PLANTED(NO_FENCE) ? put_any_row : put_row);
+        struct params *params = sending_add(sending, pg_has_fence() ? put_row : put_any_row);
 
         taken = row_end(commit->records + done, commit->record_count - done);
         TRY_MEMORY(sending->scope, params);
