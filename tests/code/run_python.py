@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -576,6 +577,64 @@ def test_a_module_that_answers_wrongly_changes_nothing_and_the_server_lives(shel
             assert Web(address).get("/v1/instances/" + said.json["instance_id"]).json["status"] == "paused", (answer, said)
         assert Web(address).expect(200, "POST", "/v1/verify").json["valid"]
         shell.stop(child)
+
+
+TOGETHER = '''
+import json, struct, sys
+WRONG = %r
+def say(body):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    sys.stdout.buffer.write(struct.pack("<I", len(body)) + body)
+    sys.stdout.buffer.flush()
+say({"pawl": 1, "many": 1, "build": "b", "tools": ["t"], "types": [{"code": "fake", "version": 1, "timers": [], "signals": [], "calls": ["t"], "vars": [], "replay": True}]})
+while True:
+    head = sys.stdin.buffer.read(4)
+    if len(head) < 4:
+        break
+    asked = json.loads(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
+    if "many" in asked:
+        for body in WRONG:
+            say(body)
+    elif "tool" in asked:
+        say({"result": asked["args"]})
+    elif "have" in asked:
+        say({"need": 1})
+    else:
+        done = len([one for one in asked["events"] + asked["fresh"] if one["kind"] in (4, 5)])
+        say({"end": 1, "value": done} if done == 20 else {"end": 0, "keeps": 1, "calls": [{"name": "t", "args": done}]})
+'''
+
+
+def some(*all):
+    """A few of them each day."""
+    return all if os.environ.get("PAWL_TEST_LONG") else random.sample(all, 3)
+
+
+def test_a_module_that_answers_wrongly_to_several_steps_is_asked_for_each(shell):
+    for wrong in some([b""], [b"{"], [[]], [{}], [{"answers": 7}], [{"answers": []}], [{"answers": [7]}], [{"answers": [{}] * 99}], [{"turns": [None]}],
+                  [{"answers": [{"result": 1}] * 40}], [b"\0" * 9]):
+        shell.write("fake.py", TOGETHER % wrong)
+        s = Served(shell, "--store", "sqlite:%d.db" % hash(str(wrong)), module="python3 fake.py")
+        ids = [s.create("fake") for _ in range(4)]
+        for id in ids:
+            assert s.until(id)["result"] == 20, (wrong, s.get(id))
+            assert [action for action, _ in s.history(id)].count("step.start") == 20, wrong
+        s.verify()
+        s.end()
+
+
+def test_turns_behind_steps_that_are_wrong_change_nothing_that_a_turn_could_not(shell):
+    """What a process says of a turn is checked as any answer is, and used for the turn that it says alone."""
+    for turns in some([], 7, [7] * 40, [{"turn": 7}] * 40, [{"turn": {"end": 9}}] * 40, [{"turn": {"end": 0, "keeps": 1}}] * 40, [{"turn": {"need": 1}}] * 40):
+        wrong = TOGETHER.replace("for body in WRONG:\n            say(body)",
+                                 'say({"answers": [{"result": one["args"]} for one in asked["many"]]})\n        say({"turns": WRONG})')
+        shell.write("fake.py", wrong % turns)
+        s = Served(shell, "--store", "sqlite:%d.db" % hash(str(turns)), module="python3 fake.py")
+        ids = [s.create("fake") for _ in range(4)]
+        for id in ids:
+            s.shell.wait_for(lambda id=id: s.get(id)["status"] in ("completed", "paused"))
+        s.verify()
+        s.end()
 
 
 if __name__ == "__main__":
