@@ -569,6 +569,12 @@ async function signIn(t) {
   await lit(page, "present", "paid");
   await page.reload();
   await lit(page, "present", "paid");
+  const calls = await page.evaluate(async () => {
+    const copy = await import("/dashboard/copy.js");
+    const call = { operation: "store.info", method: "GET", path: "/info", pawl: ["info"] };
+    return [copy.asCurl(call), copy.asPython(call)];
+  });
+  t.assert(calls.every((call) => call.includes("PAWL_TOKEN")), calls);
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Token").waitFor();
 }

@@ -1,6 +1,7 @@
 // copy.js - the call that the page makes, for a terminal or a program. All text is quoted, so that
 // what an instance holds is never run.
 import { address, storeName } from "./api.js";
+import { actor } from "./actor.js";
 import { toast } from "./dialogs.js";
 import { h } from "./dom.js";
 
@@ -38,6 +39,7 @@ export function pythonText(value) {
 /** @param {Call} call */
 export function asCurl(call) {
   const parts = ["curl", "-X", call.method, shellQuote(location.origin + address(call.path))];
+  if (actor().caller) parts.push("-H", '"Authorization: Bearer $PAWL_TOKEN"');
   if (call.body)
     parts.push(
       "-H",
@@ -60,8 +62,10 @@ export function asPython(call) {
     "Pawl(" +
     pythonText(location.origin) +
     (storeName() === "default" ? "" : ", store=" + pythonText(storeName())) +
+    (actor().caller ? ', token=os.environ["PAWL_TOKEN"]' : "") +
     ")";
   return (
+    (actor().caller ? "import os\n" : "") +
     "from pawl_client import Pawl\nprint(" +
     client +
     "." +
