@@ -237,6 +237,24 @@ def test_jitter_delays_a_slot_by_less_than_is_declared_and_the_slot_stays_what_i
     assert len(late) > 20, "they are spread"
 
 
+def test_a_backfill_starts_each_slot_of_a_span_once_also_when_it_is_repeated(shell):
+    _, web = server(shell)
+    yaml(web, "nightly", "steps: {a: {tool: set, args: {day: '{{input.day}}'}, done: true}}")
+    words = ("backfill", "nightly", "0 2 * * *", "--zone", "Europe/Berlin", "--to", "2026-04-02T00:00:00Z", "--input", '{"day": "{{local}}"}', "--from")
+    first = shell.pawl(*words, "2026-03-30T00:00:00Z").out
+    assert first.splitlines()[-1] == "3 slots", first
+    again = shell.pawl(*words, "2026-03-28T00:00:00Z").out
+    assert again.splitlines()[-1] == "5 slots" and set(first.splitlines()[:-1]) < set(again.splitlines()), again
+    listed = web.get("/v1/instances?definition=nightly").json["instances"]
+    assert len(listed) == 5
+    days = {web.get("/v1/instances/" + one["instance_id"]).json["input"]["day"] for one in listed}
+    assert days == {"2026-03-28T02:00:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:00:00+02:00", "2026-03-31T02:00:00+02:00", "2026-04-01T02:00:00+02:00"}, days
+    other = ["{}" if word.startswith("{") else word for word in words]
+    assert "was started before with another input" in shell.pawl(*other, "2026-03-28T00:00:00Z", expect=1).err
+    assert "--from and --to" in shell.pawl("backfill", "nightly", "0 2 * * *", expect=2).err
+    assert "the minute" in shell.pawl("backfill", "nightly", "x", "--from", "2026-03-28T00:00:00Z", "--to", "2026-03-29T00:00:00Z", expect=1).err
+
+
 def test_a_store_is_valid_whose_schedules_ran_by_the_real_clock_with_jitter(shell):
     """A decision is made a little before it is recorded: by then the next slot, and the jitter, may be others."""
     _, web = server(shell)

@@ -363,6 +363,7 @@ int verb_start(struct cli *cli);
 int verb_declaration(struct cli *cli);
 int verb_cancel(struct cli *cli);
 int verb_archive(struct cli *cli);
+int verb_backfill(struct cli *cli);
 int verb_erase(struct cli *cli);
 int verb_show(struct cli *cli);
 int verb_graph(struct cli *cli);
