@@ -65,7 +65,7 @@ function storeCard(health, info, proof, verify) {
       health ? healthLines(health) : h("p.muted", null, "…"));
   const isBad = (/** @type {RegExp} */ names) =>
     (health.conditions ?? []).some((/** @type {any} */ one) => names.test(one.condition));
-  const isSqlite = /^3\./.test(info.sqlite ?? ""); /* of PostgreSQL it is the server's version */
+  const isSqlite = /^3\./.test(info.sqlite ?? ""); /* else "PostgreSQL 15" */
   const behind = info.clock_ahead_ms ? "ahead by " + duration(info.clock_ahead_ms) : "right";
   return h("section.card", null, h("h2", null, "Store"), healthLines(health),
     h("dl.facts", null, line("Records", count(info.records)),
@@ -89,7 +89,7 @@ function storeCard(health, info, proof, verify) {
       line("Root", h("code", { title: info.root }, info.root.slice(0, 16) + "…")),
       line("Version", "pawl " +
           info.version +
-          (info.sqlite ? (isSqlite ? ", SQLite " : ", PostgreSQL ") + info.sqlite : ""))));
+          (info.sqlite ? (isSqlite ? ", SQLite " : ", ") + info.sqlite : ""))));
 }
 
 /** @param {any} proof @param {() => void} verify */
