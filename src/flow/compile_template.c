@@ -383,6 +383,13 @@ static void check_templates(const struct source_step *step, const struct node *n
 
 void compile_check_templates(const struct source_step *step, const struct node *node)
 {
+    bool has_arms = step->plan.kind && step->plan.kind->has_arms && node->kind == NODE_ARRAY;
+
     step->compiler->expression_count = 0;
-    check_templates(step, node);
+    if (!has_arms)
+        check_templates(step, node);
+    for (const struct node *arm = has_arms ? node->first : NULL; arm; arm = arm->next)
+        for (const struct node *member = arm->first; member; member = member->next)
+            if (!str_is(member->key, "do")) /* steps of their own, in a tree */
+                check_templates(step, member);
 }

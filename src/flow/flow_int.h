@@ -166,7 +166,6 @@ struct turn {
     struct begun *begun; /* by this decision, in order; those that could not begin fail next */
     uint32_t begun_count, begun_capacity, begun_seen;
     size_t args_sizes[ARGS_SUM_COUNT]; /* of the arguments of those that begin */
-    const struct attempt *ended; /* by this decision */
     struct node_pages nodes;     /* trees: as they will be; pages NULL: as in the memory */
     struct tree_errors errors;   /* likewise, once the pages are there */
     bool *joins;                 /* graphs: likewise; NULL: as in the memory */

@@ -97,7 +97,6 @@ void turn_end(struct turn *turn, const struct attempt *attempt)
 {
     const struct plan_step *step = &turn->plan->steps[attempt->plan];
 
-    turn->ended = attempt;
     turn_note_over(turn, attempt->ordinal);
     for (uint32_t i = 0; attempt->ordinal > turn->memory->ordinal_last && i < turn->begun_count;
          i++)

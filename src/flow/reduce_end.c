@@ -43,12 +43,21 @@ static bool counts(const struct plan *plan, uint32_t step)
     return plan->steps[step].of == STEP_NONE && step + 1 != plan->whole;
 }
 
+/* By its ordinal: a map's attempt is a copy of the memory's. */
+static bool is_over(const struct turn *turn, uint32_t ordinal)
+{
+    for (uint32_t i = turn->over_count; i-- > 0;)
+        if (turn->over[i] == ordinal)
+            return true;
+    return false;
+}
+
 static bool is_live(const struct turn *turn, uint32_t join)
 {
     for (uint32_t i = 0; i < turn->memory->live_count; i++) {
         const struct attempt *live = &turn->memory->live[i];
 
-        if (live != turn->ended && counts(turn->plan, live->plan) &&
+        if (counts(turn->plan, live->plan) && !is_over(turn, live->ordinal) &&
             (join == STEP_NONE || plan_can_reach(turn->plan, join, live->plan)))
             return true;
     }

@@ -203,6 +203,33 @@ TEST(flow_map, a_redrive_runs_only_the_items_that_were_not_done)
     rig_fini(&rig);
 }
 
+TEST(flow_map, a_map_that_ends_last_completes_the_join_or_leads_nowhere)
+{
+    struct rig rig;
+
+    rig_init(
+        &rig, &t->scope,
+        "steps: {a: {tool: x, parallel: [m, b]}, m: {map: {over: [1], step: {tool: x}}, join: j}, "
+        "b: {tool: x, join: j}, j: {tool: x, done: true}}",
+        "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 1, "1");
+    rig_run(&rig, 3, "1");
+    rig_run(&rig, 4, "1"); /* the item */
+    EXPECT_STORY_HAS(&rig, "step.complete m.2#1 [1] [[\"end\",2],[\"step\",5,4]]");
+    rig_run(&rig, 5, "1");
+    EXPECT_EQ(rig.state, LIFE_COMPLETED);
+    rig_fini(&rig);
+    rig_init(
+        &rig, &t->scope,
+        "steps: {m: {map: {over: [1], step: {tool: x}}, branch: [{if: 'result == 7', then: m}]}}",
+        "{}");
+    rig_begin(&rig);
+    rig_run(&rig, 2, "1");
+    EXPECT_STR(rig.last_payload, "\"no-branch-matched\"");
+    rig_fini(&rig);
+}
+
 TEST(flow_map, a_map_is_checked)
 {
     static const char *const bad[][2] = {

@@ -193,6 +193,18 @@ TEST(flow_map_do, what_an_item_did_is_undone_the_last_first_and_a_cancel_begins_
     rig_fini(&rig);
 }
 
+TEST(flow_map_do, what_stands_below_a_select_is_checked_as_its_own)
+{
+    struct findings findings = { 0 };
+
+    (void)rig_compile(
+        &t->scope,
+        "do: [{name: s, select: [{timer: 1s, do: [{map: {over: [1], do: [{name: p, tool: "
+        "x}, {tool: x, args: {i: '{{item}}', p: '{{steps.p.result}}'}}]}}]}]}]",
+        &findings);
+    EXPECT_EQ(findings.count, 0);
+}
+
 TEST(flow_map_do, the_list_of_steps_is_checked)
 {
     static const char *const bad[][2] = {
