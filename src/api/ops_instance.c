@@ -323,15 +323,42 @@ pawl_status op_instance_cancel_many(struct op_call *call, struct buf *out)
     return PAWL_OK;
 }
 
+/* It was cancelled before, and still cleans up: another cancel changes nothing, and is told what
+ * the first one was told. */
+static bool is_being_cancelled(struct op_call *call, pawl_status status)
+{
+    struct waiting *waiting = NULL;
+    struct instance_end ending = { 0 };
+    uint32_t count = 0;
+    struct scope scope;
+    bool is_so;
+
+    if (status != PAWL_CONFLICT && status != PAWL_NO_CANCEL_TRANSITION)
+        return false;
+    scope_init(&scope, call->scope->arena.heap, LIMIT_SCOPE);
+    is_so = engine_why(op_engine(call), &scope, op_text(call, "instance_id"), &waiting, &count,
+                       &ending) == PAWL_OK &&
+            ending.winding_up.at_ms != 0 && ending.is_cancelling;
+    scope_fini(&scope);
+    return is_so;
+}
+
 /* Its parameters are some of fire's. */
 pawl_status op_instance_cancel(struct op_call *call, struct buf *out)
 {
     struct fire_args args;
     struct fired fired;
+    pawl_status status;
 
     fire_read(call, &args);
     args.is_cancel = true;
-    TRY(engine_fire(op_engine(call), call->scope, &args, &fired));
+    status = engine_fire(op_engine(call), call->scope, &args, &fired);
+    if (is_being_cancelled(call, status)) {
+        call->scope->error = (pawl_error){ .status = PAWL_OK };
+        fired = (struct fired){ .new_state = STR("running"), .terminal = TERMINAL_NOT };
+        status = PAWL_OK;
+    }
+    TRY(status);
     json_put_str(out, "new_state", fired.new_state);
     json_put_text(out, "terminal_kind", terminal_kind_name(fired.terminal));
     return PAWL_OK;

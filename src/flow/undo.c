@@ -12,7 +12,8 @@
 #include "flow/map_items.h"
 #include "flow/undo.h"
 
-#define HOLD_ACTOR STR("pawl/saga")
+#define HOLD_ACTOR  STR("pawl/saga")
+#define HOLD_REASON STR("compensation-failed")
 
 /* ---- What is noted --------------------------------------------------------------------------- */
 
@@ -226,18 +227,12 @@ void decide_undo_cancel(struct turn *turn)
     begin_undo(turn, STR_NONE);
 }
 
-/* It is never skipped: the instance is paused, and a resume tries it again, with the same key. */
-static void hold(struct turn *turn, const struct attempt *attempt, str error)
+/* It is never skipped: the instance is paused, and a resume tries it again, with the same key. What
+ * failed it is the error of its last attempt. */
+static void hold(struct turn *turn, const struct attempt *attempt)
 {
-    struct buf buf;
-
     turn_create(turn, attempt->plan, attempt->attempt + 1, STEP_READY);
-    buf_init(&buf, turn->scope->arena.heap, LIMIT_TEXT);
-    buf_fmt(&buf, "compensation-failed: '%.*s' failed with %.200s; resume the instance to try it "
-            "again",
-            STR_ARG(turn->plan->steps[attempt->plan].name),
-            arena_str(&turn->scope->arena, error).data);
-    turn->decision.hold = turn_take(turn, &buf);
+    turn->decision.hold = HOLD_REASON;
     turn->decision.hold_by = HOLD_ACTOR;
 }
 
@@ -250,7 +245,7 @@ static void compensation_failed(struct turn *turn, const struct attempt *attempt
         retry_takes(step, error, &turn->scope->arena))
         step_try_again(turn, attempt, cause);
     else
-        hold(turn, attempt, error);
+        hold(turn, attempt);
 }
 
 void undo_step_over(struct turn *turn, enum lifecycle_transition transition,
