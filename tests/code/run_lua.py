@@ -143,6 +143,12 @@ def test_a_file_that_is_wrong_is_refused_with_its_line(shell):
         assert answer.code != 0 and words in answer.err, (text, answer)
 
 
+def test_who_defines_a_file_of_code_is_told_what_runs_it(shell):
+    shell.write("game.lua", (ROOT / "examples/lua/game.lua").read_text())
+    answer = shell.pawl("define", "game.lua", expect=None)
+    assert answer.code == 2 and "pawl serve --module game.lua" in answer.err, answer
+
+
 def test_ten_thousand_turns_with_checkpoints_are_resumed_at_once(shell):
     file = shell.write("long.lua", 'workflow("long", function(input)\n  local n = input.n or 0\n  for _ = 1, 100 do\n    await(sleep(1))\n    n = n + 1\n  end\n'
                                    '  if n >= (input.most or 1000) then await(signal "end") return n end\n  continue_as { n = n, most = input.most }\nend)\n')

@@ -129,10 +129,25 @@ bool can_read_all(const struct cli *cli)
     return true;
 }
 
+/* Code is registered by the program that runs it. NULL: there is none. */
+static const char *find_code(const struct cli *cli)
+{
+    for (uint32_t i = 0; i < cli->operand_count; i++)
+        if (word_is_code(cli->operands[i]))
+            return cli->operands[i];
+    return NULL;
+}
+
 int verb_define(struct cli *cli)
 {
-    const char *name = args_option(cli, "name");
+    const char *name = args_option(cli, "name"), *code = find_code(cli);
     struct put put;
+
+    if (code)
+        return usage_fail(cli,
+                          "'%s' is code, and no definition: pawl serve --module %s registers and "
+                          "runs its workflows, pawl run %s one of them",
+                          code, code, code);
 
     if ((name || args_option(cli, "key")) && cli->operand_count > 1)
         return usage_fail(cli, "--%s goes with one file", name ? "name" : "key");
