@@ -237,6 +237,24 @@ def test_jitter_delays_a_slot_by_less_than_is_declared_and_the_slot_stays_what_i
     assert len(late) > 20, "they are spread"
 
 
+def test_a_round_that_takes_too_long_is_cancelled_by_the_next_slot_or_waited_for(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "long", "steps: {a: {wait: {timer: 150m}, done: true}}")
+    runs = "run: {spawn: {definition: long}, %s retry: {max: 1}, next: tick, on_error: tick}}"
+    yaml(web, "cancels", "steps: {tick: {schedule: {every: 1h, catch_up: 1}, next: run}, " + runs % "timeout: 1h,")
+    yaml(web, "queues", "steps: {tick: {schedule: {every: 1h, catch_up: 100}, next: run}, " + runs % "")
+    yaml(web, "skips", "steps: {tick: {schedule: {every: 1h}, next: run}, " + runs % "")
+    cancels, queues, skips = (web.create(definition=name) for name in ("cancels", "queues", "skips"))
+    advance(web, "12h")
+    hours = {flow: [datetime.datetime.fromisoformat(tick["slot"].replace("Z", "+00:00")) for tick in ticks(web, flow)] for flow in (cancels, queues, skips)}
+    steps = {flow: [b - a for a, b in zip(slots, slots[1:])] for flow, slots in hours.items()}
+    assert len(hours[cancels]) == 12 and set(steps[cancels]) == {60 * MINUTE}, "each slot begins a round: %s" % hours[cancels]
+    ended = [one["status"] for one in web.get("/v1/instances?definition=long&active=false&limit=1000").json["instances"]]
+    assert ended.count("cancelled") == 11, ended
+    assert set(steps[queues]) == {60 * MINUTE} and len(hours[queues]) == 5, "in order, none left out: %s" % hours[queues]
+    assert set(steps[skips]) == {180 * MINUTE}, hours[skips]
+
+
 def test_a_backfill_starts_each_slot_of_a_span_once_also_when_it_is_repeated(shell):
     _, web = server(shell)
     yaml(web, "nightly", "steps: {a: {tool: set, args: {day: '{{input.day}}'}, done: true}}")
