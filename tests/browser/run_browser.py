@@ -107,7 +107,10 @@ def rich_store(web):
 
 def test_waits_questions_limits_progress_holds_and_queries_are_shown_as_they_are(shell):
     _, address = shell.serve()
-    browse(shell, "newData", address, json.dumps(rich_store(Web(address))))
+    made = rich_store(Web(address))
+    browse(shell, "newData", address, json.dumps(made), str(shell.folder / "one.ndjson"))
+    shell.pawl("--store", "sqlite:other.db", "import", "one.ndjson")
+    assert shell.json("--store", "sqlite:other.db", "show", made["gate"])["current_state"] == "completed"
 
 
 def test_a_server_that_shows_what_was_not_recorded_is_found_out(shell):

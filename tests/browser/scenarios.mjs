@@ -222,8 +222,9 @@ async function newData(t) {
   t.assert(JSON.stringify(get(t, ids.gate).result) === '{"amount":25}', get(t, ids.gate).result);
   // The whole instance as a file, which another store can import.
   const [file] = await Promise.all([page.waitForEvent("download"),
-    page.getByRole("link", { name: "Download all of it" }).click()]);
+    page.getByRole("button", { name: "Download all of it" }).click()]);
   t.assert(file.suggestedFilename() === ids.gate + ".ndjson", file.suggestedFilename());
+  await file.saveAs(t.words[1]);
   // Hold, lift, erase.
   await page.getByText("Hold and erase").click();
   await ask(page, "Hold…", { Reason: "case 14" }, "Hold");

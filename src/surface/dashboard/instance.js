@@ -1,7 +1,6 @@
 // instance.js - one instance: where it stands, how it came there, what may be done now, and proof
 // that its past was not changed. A slider shows it as it was after any entry.
 import {
-  address,
   get,
   getPages,
   getText,
@@ -310,6 +309,16 @@ export async function page(route) {
       h("button.plain", { onclick: () => travel(Infinity), hidden: !isPast() }, "Back to now"));
   }
 
+  // ---- A file ----
+
+  /** An export file (docs/format.md): the server gives all but its first line. */
+  async function download() {
+    const lines = ['{"pawl":"export","format":1}\n', await getText(path + "/export")];
+    const href = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
+    /** @type {HTMLAnchorElement} */ (h("a", { href, download: id + ".ndjson" })).click();
+    window.setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  }
+
   // ---- Proof ----
 
   async function check() {
@@ -556,8 +565,7 @@ export async function page(route) {
           children(view),
           h("section.card", null, h("h2", null, "Take it along"), copyCalls(item),
             h("p", null,
-              h("a", { href: address(path + "/export"), download: id + ".ndjson" },
-                "Download all of it"),
+              h("button", { onclick: download }, "Download all of it"),
               h("span.hint", null,
                 " its definition and every record with its hash; pawl import reads it"))))));
     const frame = route.root.querySelector(".graph-card .graph-frame");
