@@ -405,6 +405,21 @@ def test_a_changed_file_is_not_mixed_with_the_build_that_was_loaded(shell):
     s.end()
 
 
+def test_a_changed_file_that_the_workflows_import_is_another_build_too(shell):
+    shell.write("helper.py", "WORD = 'old'\n")
+    shell.write("uses.py", "import os\nimport helper\nfrom pawl_client import workflow\n\n@workflow\nasync def w(die: bool = False) -> str:\n"
+                           "    if die:\n        os._exit(3)\n    return helper.WORD\n")
+    s = Served(shell, module="uses.py")
+    assert s.get(s.create("w"))["result"] == "old"
+    shell.write("helper.py", "WORD = 'new'\n")
+    said = s.web.post("/v1/instances", {"definition": "w", "input": {"die": True}})
+    assert "has changed since it was loaded" in said.json["detail"], said
+    s.child.send_signal(signal.SIGHUP)
+    shell.wait_for(lambda: s.web.post("/v1/instances", {"definition": "w"}).status == 201)
+    assert s.get(s.create("w"))["result"] == "new"
+    s.end()
+
+
 def test_answers_that_come_during_a_pause_are_all_handled_at_resume(shell):
     s = Served(shell, "--test")
     id = s.create("parent", count=3)

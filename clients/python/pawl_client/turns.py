@@ -88,9 +88,14 @@ def source_of(flow: durable.Workflow[Any, Any]) -> dict[str, Any]:
 
 
 def build_of(flows: dict[str, durable.Workflow[Any, Any]]) -> str:
-    """Stands for the files that the workflows and their steps are in: every process of one load has the same."""
+    """Stands for the files that the workflows and their steps are in, and for what those import of their own folder: every process of
+    one load has the same."""
     digest = hashlib.sha256()
     files = {inspect.getsourcefile(fn) for flow in flows.values() for fn in (flow.function, *flow.steps.values())}
+    folders = tuple({os.path.dirname(os.path.abspath(inspect.getsourcefile(flow.function) or "")) + os.sep for flow in flows.values()})
+    loaded = [str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())]
+    files |= {name for name in loaded if name.endswith(".py") and name.startswith(folders) and "site-packages" not in name}
+    files -= {name for name in files if name and name.startswith(os.path.dirname(__file__) + os.sep)}
     for name in sorted(name for name in files if name and os.path.isfile(name)):
         digest.update(os.path.basename(name).encode() + b"\0" + pathlib.Path(name).read_bytes() + b"\0")
     return digest.hexdigest()
