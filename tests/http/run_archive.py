@@ -1,13 +1,17 @@
 """Instances that have ended move into an archive file, and come back: nothing is lost, and roots stay provable."""
 import json
 import os
+import pathlib
 import sqlite3
+import subprocess
+import sys
 
 from run_amend import verify_twice
 from run_erase import ORDER, found_in, get, shipped
 from run_flows import server, yaml
 from web import harness
 
+VERIFY = pathlib.Path(__file__).resolve().parents[2] / "tools/verify.py"
 KEPT = ORDER + "retention: {after_end: 10d, then: archive}\n"
 FAMILY = "steps: {a: {spawn: {definition: kid, input: {secret: '{{input.secret}}'}}, next: b}, b: {wait: {signal: go}, done: true}}"
 KID = "steps: {a: {tool: set, args: {n: '{{input.secret}}'}, done: true}}"
@@ -139,6 +143,39 @@ def test_an_archive_that_another_process_owns_is_named_and_nothing_leaves(shell)
         shell.stop(owner)
     assert archive(web, second)["archived"] == 1
     verify_twice(shell, web)
+
+
+PLACE = """UPDATE pawl_log SET inst = NULL, seq = (SELECT pos FROM pawl_log WHERE what = -14), prev = NULL, skip = NULL, what = -15, flags = NULL,
+    fired = NULL, step = NULL, ord = NULL, attempt = NULL, actor = NULL, payload = NULL, reason = NULL, body = NULL, key = NULL WHERE %s"""
+FORGERIES = {
+    "a record more is taken away under an archive record's name": PLACE % "inst = 2 AND seq = 2",
+    "a whole instance is": (PLACE % "inst = 2") + "; DELETE FROM pawl_instance WHERE number = 2; DELETE FROM pawl_head WHERE inst = 2; DELETE FROM pawl_label WHERE inst = 2",
+    "a place has no archive record": "UPDATE pawl_log SET seq = 1 WHERE what = -15",
+    "something of a record is left": "UPDATE pawl_log SET ord = 1 WHERE what = -15",
+    "a place has another hash": "UPDATE pawl_log SET hash = zeroblob(32) WHERE what = -15",
+    "the archive record names fewer": "UPDATE pawl_log SET body = replace(body, ',3,', ',2,') WHERE what = -14",
+    "the row is missing": "DELETE FROM pawl_kept WHERE what = -14",
+    "the row is of another": "UPDATE pawl_kept SET id = '0000000002' || substr(id, 11) WHERE what = -14",
+}
+
+
+def test_what_is_forged_about_places_is_found_by_both_verifiers(shell):
+    child, web = server(shell)
+    yaml(web, "order", ORDER)
+    first = shipped(web, "zzqa")
+    shipped(web, "zzqb"), shipped(web, "zzqc")
+    archive(web, first)
+    shell.stop(child)
+    whole = (shell.folder / "pawl.db").read_bytes()
+    for name, sql in FORGERIES.items():
+        (shell.folder / "pawl.db").write_bytes(whole)
+        db = sqlite3.connect(shell.folder / "pawl.db")
+        db.executescript(sql)
+        db.close()
+        assert shell.pawl("verify", expect=None).code == 1, name
+        assert subprocess.run([sys.executable, "-B", str(VERIFY), "pawl.db"], cwd=shell.folder, capture_output=True).returncode == 1, name
+    (shell.folder / "pawl.db").write_bytes(whole)
+    assert shell.pawl("verify").code == 0
 
 
 def test_the_file_shrinks_when_many_have_left(shell):
