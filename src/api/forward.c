@@ -12,15 +12,38 @@
 #include "env/env.h"
 #include <stdio.h>
 
-/* Does it need the owner? What only reads is read from the database where others own. */
-static bool needs_owner(const struct op *op)
+/* A read whose answer has what only the owner's memory knows: who asks for steps, and signals that
+ * were refused. */
+static bool is_of_memory(const struct op *op)
 {
-    return (op->flags & OP_WRITES) && !(op->flags & OP_FIRST_STORE);
+    return op->handle == op_instance_why || op->handle == op_instance_view ||
+           op->handle == op_worker_list;
+}
+
+bool station_may_be_away(pawl *p, const struct op *op)
+{
+    return station_of(p) && (is_of_memory(op) || op->handle == op_turn_complete);
 }
 
 static bool has_shards(const struct op_call *call)
 {
     return call->p && station_of(call->p) && shards_count(call->p) > 1;
+}
+
+/* Turns of code are with one process: the only owner, or, of several shards, the node that the
+ * worker calls, which decides for its own. */
+static bool is_of_turns(const struct op *op)
+{
+    return op->handle == op_turn_offer || op->handle == op_turn_claim ||
+           op->handle == op_turn_complete;
+}
+
+/* Does it need the owner? What only reads is read from the database where others own. */
+static bool needs_owner(const struct op_call *call)
+{
+    if (is_of_turns(call->op))
+        return !has_shards(call);
+    return (call->op->flags & OP_WRITES) && !(call->op->flags & OP_FIRST_STORE);
 }
 
 static bool is_sum(const struct op_call *call)
@@ -49,8 +72,11 @@ void station_place(struct op_call *call)
 /* It uses what is here, and goes on elsewhere by itself. */
 static bool is_of_own(const struct op_call *call)
 {
-    return call->op->handle == op_step_claim || call->op->handle == op_step_complete_many ||
-           (has_shards(call) && call->op->handle == op_batch);
+    bool claims = call->op->handle == op_step_claim || call->op->handle == op_step_complete_many;
+
+    if (!has_shards(call)) /* the answer to a key is kept by the owner */
+        return claims && !call->key_text.data;
+    return claims || call->op->handle == op_batch;
 }
 
 /* Is it about every shard, or about none? Then all have to be here. */
@@ -153,6 +179,11 @@ static pawl_status take_answer(struct op_call *call, const struct peer_answer *p
 {
     pawl_status status = PAWL_OK;
 
+    if (peer->status ==
+        401) { /* its caller is known: the node there is not the one that was asked */
+        out->size = begun;
+        return scope_fail(call->scope, PAWL_IN_USE, "another node has taken that address");
+    }
     if (peer->status >= 300) {
         str problem = arena_str(&call->scope->arena, str_from(buf_view(out), begun));
 
@@ -310,12 +341,25 @@ static bool others_own_some(const struct op_call *call)
     return false;
 }
 
+/* Workers ask every node: one that owns something has heard of them. */
+static bool is_memory_away(const struct op_call *call, struct station_where *where)
+{
+    if (!is_of_memory(call->op) || call->is_forwarded)
+        return false;
+    for (uint32_t i = 0; call->op->handle == op_worker_list && i < shards_count(call->p); i++)
+        if (station_find(shard_at(call->p, i), false, where) == STATION_HERE)
+            return false;
+    return station_find(call->p, false, where) == STATION_THERE;
+}
+
 bool station_call_is_away(const struct op_call *call)
 {
     struct station_where where;
 
-    if (!call->p || !station_of(call->p) || !needs_owner(call->op))
+    if (!call->p || !station_of(call->p))
         return false;
+    if (!needs_owner(call))
+        return is_memory_away(call, &where);
     if (is_of_own(call))
         return !call->is_forwarded && others_own_some(call);
     return call->part.data || spread_is_sum(call) ||
@@ -371,10 +415,30 @@ static pawl_status run_some(struct op_call *call, struct buf *out, struct op_ans
     return op_start_here(call, out, answer, waits);
 }
 
+/* If the owner does not answer, the rows say what they know. */
+static pawl_status read_there(struct op_call *call, const struct station_where *where,
+                              struct buf *out, struct op_answer *answer, bool *waits)
+{
+    size_t begun = out->size;
+    pawl_status status;
+
+    if (call->is_near)
+        return go_elsewhere(call);
+    status = forward_there(call, where, out, answer);
+    if (status != PAWL_IN_USE && status != PAWL_OUTCOME_UNKNOWN)
+        return status;
+    out->size = begun;
+    return op_start_here(call, out, answer, waits);
+}
+
 pawl_status station_run(struct op_call *call, struct buf *out, struct op_answer *answer,
                         bool *waits)
 {
-    if (!needs_owner(call->op))
+    struct station_where where;
+
+    if (!needs_owner(call) && is_memory_away(call, &where))
+        return read_there(call, &where, out, answer, waits);
+    if (!needs_owner(call))
         return station_may_read(call->p) ? op_start_here(call, out, answer, waits)
                                          : fail_stale(call);
     if ((call->part.data && is_sum(call)) || is_of_own(call))

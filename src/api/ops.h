@@ -246,6 +246,7 @@ enum op_reach {
     OP_REACHES
 };
 enum op_reach op_reach(const struct op_call *call);
+bool op_may_be_away(pawl *p, const struct op *op); /* of one that only reads */
 bool op_has_nodes(pawl *p);             /* others may serve the same store */
 void op_count_streams(pawl *p, int by); /* that are open: others say at once what they commit */
 

@@ -74,6 +74,9 @@ pawl_status op_start_here(struct op_call *call, struct buf *out, struct op_answe
 /* op_go_on() of what waits in this process. */
 pawl_status op_go_on_here(struct op_call *call, bool is_stopping, struct buf *out,
                           struct op_answer *answer, bool *waits);
+/* ops_work.c: INVALID_REQUEST, before anything is done. */
+pawl_status op_check_claim(struct op_call *call);
+pawl_status op_check_turn(struct op_call *call);
 /* roaming.c: of a claim that looks at other nodes too. */
 pawl_status roaming_go_on(struct op_call *call, bool is_stopping, struct buf *out,
                           struct op_answer *answer, bool *waits);

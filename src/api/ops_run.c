@@ -321,6 +321,11 @@ bool op_is_away(const struct op_call *call)
     return station_call_is_away(call);
 }
 
+bool op_may_be_away(pawl *p, const struct op *op)
+{
+    return station_may_be_away(p, op);
+}
+
 bool op_has_nodes(pawl *p)
 {
     return station_of(p) != NULL;

@@ -257,6 +257,22 @@ static pawl_status read_turn(const struct op_call *call, struct turn_wait *turn,
     return read_claim(call, claimed, args);
 }
 
+pawl_status op_check_claim(struct op_call *call)
+{
+    struct claim_args args = { 0 };
+
+    return read_claim(call, call->input, &args);
+}
+
+pawl_status op_check_turn(struct op_call *call)
+{
+    const struct node *claimed = node_find(call->input, "claim");
+    struct turn_wait turn = { .claim.call = call };
+    struct claim_args args = { 0 };
+
+    return read_turn(call, &turn, claimed && claimed->kind != NODE_NULL ? claimed : NULL, &args);
+}
+
 /* The answers are known: what is printed of them, and the claim. */
 static pawl_status end_turn(struct op_call *call, struct turn_wait *turn, bool is_stopping,
                             struct buf *out)

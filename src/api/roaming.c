@@ -18,10 +18,11 @@ struct roaming {
     struct roaming *next;
     struct op_call *call;
     struct op_wait *inner; /* the claim that waits here; NULL: none */
-    int64_t until_ms;
+    int64_t until_ms, begun_ms;
     size_t begun; /* of the answer */
     str told;     /* members of the answer that are known; data NULL: none */
-    bool looks;   /* the next thing that it does is to ask other nodes */
+    bool is_answered; /* by an owner of some shard */
+    bool looks;       /* the next thing that it does is to ask other nodes */
     _Atomic bool is_nudged;
 };
 
@@ -101,8 +102,9 @@ static bool has_steps(const struct buf *out, size_t begun)
 #define NODES_ASKED 16u
 
 /* One look at each of the other nodes; what fails there is not this claim's to tell. */
-static bool claim_there(struct op_call *call, struct buf *out, struct op_answer *answer)
+static bool claim_there(struct roaming *roaming, struct buf *out, struct op_answer *answer)
 {
+    struct op_call *call = roaming->call;
     char seen[NODES_ASKED][NODE_NAME_MAX];
     uint32_t count = 0, at;
     struct station_where where;
@@ -117,8 +119,11 @@ static bool claim_there(struct op_call *call, struct buf *out, struct op_answer 
         if (at < count)
             continue;
         memcpy(seen[count++], where.node, sizeof where.node);
-        if (forward_there(call, &where, out, answer) == PAWL_OK && has_steps(out, begun))
-            return true;
+        if (forward_there(call, &where, out, answer) == PAWL_OK) {
+            roaming->is_answered = true;
+            if (has_steps(out, begun))
+                return true;
+        }
         out->size = begun;
     }
     return false;
@@ -173,10 +178,14 @@ static bool is_passing(pawl_status status)
 
 /* ---- Rounds ---- */
 
+/* Until an owner has answered it waits for one, as every call does. */
 static int64_t slice_of(const struct roaming *roaming)
 {
-    int64_t left_ms = roaming->until_ms - station_tick_ms(station_of(roaming->call->p));
+    int64_t now_ms = station_tick_ms(station_of(roaming->call->p));
+    int64_t left_ms = roaming->until_ms - now_ms;
 
+    if (left_ms <= 0 && !roaming->is_answered)
+        left_ms = roaming->begun_ms + FORWARD_WAIT_MS - now_ms;
     return left_ms < 0 ? 0 : left_ms < ROUND_MS ? left_ms : ROUND_MS;
 }
 
@@ -199,10 +208,11 @@ static bool round_once(struct roaming *roaming, bool is_stopping, struct buf *ou
     atomic_store(&roaming->is_nudged, false);
     (void)station_find(call->p, false, &now);
     *status = PAWL_OK;
-    if (!is_stopping && claim_there(call, out, answer))
+    if (!is_stopping && claim_there(roaming, out, answer))
         return true;
     slice_ms = is_stopping ? 0 : slice_of(roaming);
     *status = claim_here(call, slice_ms, out, answer, waits);
+    roaming->is_answered = roaming->is_answered || *status == PAWL_OK;
     if (*waits) {
         roaming->inner = call->wait;
         wait_for(roaming, roaming->inner->left_ms, false, waits);
@@ -245,11 +255,12 @@ pawl_status roaming_begin(struct op_call *call, str told, struct buf *out, struc
 
     *waits = false;
     TRY_MEMORY(call->scope, roaming);
-    if (op_text(call, "wait").data && !duration_parse(op_text(call, "wait"), &wait_ms))
-        wait_ms = 0; /* the claim itself refuses it */
+    TRY(op_check_claim(call));
+    (void)duration_parse(op_text(call, "wait"), &wait_ms);
     *roaming =
         (struct roaming){ .wait.is_slow = true, .call = call, .told = told, .begun = out->size };
-    roaming->until_ms = station_tick_ms(station_of(call->p)) + wait_ms;
+    roaming->begun_ms = station_tick_ms(station_of(call->p));
+    roaming->until_ms = roaming->begun_ms + wait_ms;
     call->roaming = roaming;
     if (call->waiter)
         enlist(roaming);

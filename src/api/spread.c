@@ -415,11 +415,8 @@ static pawl_status answer_keyed(struct spread_turn *turn, uint32_t n)
 static pawl_status read_turn(struct op_call *call, struct spread_turn *turn)
 {
     const struct node *steps = node_find(call->input, "steps");
-    size_t count = steps && steps->kind == NODE_ARRAY ? steps->count : SIZE_MAX;
+    size_t count = steps->count;
 
-    if (count > 1000)
-        return scope_fail(call->scope, PAWL_INVALID_REQUEST,
-                          "steps: expected a list of at most 1000 answers");
     *turn = (struct spread_turn){ .call = call, .claim = node_find(call->input, "claim") };
     turn->items = ARENA_ARRAY(&call->scope->arena, const struct node *, count + 1);
     turn->results = ARENA_ARRAY(&call->scope->arena, str, count + 1);
@@ -428,10 +425,6 @@ static pawl_status read_turn(struct op_call *call, struct spread_turn *turn)
     if (turn->claim && turn->claim->kind != NODE_OBJECT)
         turn->claim = NULL;
     for (const struct node *item = steps->first; item; item = item->next) {
-        if (item->kind != NODE_OBJECT)
-            return scope_fail(
-                call->scope, PAWL_INVALID_REQUEST,
-                "steps: expected {step_id, lease, result} or {step_id, lease, error}");
         turn->results[turn->count] = STR_NONE;
         turn->shards[turn->count] = shard_of_id(call->p, node_text(item, "step_id"));
         turn->items[turn->count++] = item;
@@ -479,9 +472,8 @@ pawl_status spread_turn(struct op_call *call, struct buf *out, struct op_answer 
     struct spread_turn turn;
     str told;
 
+    TRY(op_check_turn(call));
     TRY(read_turn(call, &turn));
-    if (turn.claim)
-        TRY(op_check_part(call->scope, op_find(STR("step.claim")), turn.claim, "claim."));
     if (!call->key_text.data)
         TRY(answer_groups(&turn));
     for (uint32_t i = 0; call->key_text.data && i < turn.count; i++)

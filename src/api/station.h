@@ -97,5 +97,6 @@ void station_leave(struct op_call *call);              /* it has ended */
 void station_place(struct op_call *call);
 bool station_call_is_away(const struct op_call *call); /* running it may block the thread */
 enum op_reach station_reach(const struct op_call *call);
+bool station_may_be_away(pawl *p, const struct op *op); /* of one that only reads */
 
 #endif

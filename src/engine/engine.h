@@ -110,7 +110,7 @@ int64_t engine_now_ms(struct engine *engine);  /* the store's clock */
 int64_t engine_wall_ms(struct engine *engine); /* the wall clock, or the test clock */
 /* How far the store's clock is ahead of the wall clock after a jump; 0: there was none. */
 int64_t engine_clock_offset_ms(struct engine *engine);
-/* The wall clock is this far ahead of the machine's: it is the database's, as other nodes see it. */
+/* The wall clock is this far ahead of the machine's. */
 void engine_correct_clock(struct engine *engine, int64_t by_ms);
 struct clock_mark engine_clock_mark(struct engine *engine); /* before it is closed */
 /* Sets the store's clock, and every due time by it, to the wall clock. Needs ownership. */

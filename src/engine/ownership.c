@@ -35,6 +35,9 @@ static pawl_status begin_owning(struct engine *engine, struct scope *scope)
     forget_rows(engine);
     engine->options.own = true;
     engine->writer.broken = engine->writer.is_taken = false;
+    guard_lock(&engine->lock);
+    engine->clock.retention_is_stale = true; /* others may have put instances on its list */
+    guard_unlock(&engine->lock);
     TRY(recover(engine, scope));
     clock_follow_tip(engine);
     return PAWL_OK;
@@ -55,8 +58,10 @@ pawl_status engine_own(struct engine *engine, struct scope *scope, engine_owning
         engine_ask_witness(engine, scope);
         clock_realign(engine, scope);
         wakes_look(engine);
-        status = recover_steps(engine, scope);
+        status = quotas_recover(engine, scope);
     }
+    if (status == PAWL_OK && engine->options.own)
+        status = recover_steps(engine, scope);
     if (status == PAWL_OK && engine->options.workers && !shell_start(engine))
         status = scope_fail(scope, PAWL_NO_MEMORY, "could not start %u threads",
                             engine->options.workers + 2);

@@ -93,6 +93,7 @@ enum quota_verdict { QUOTA_TAKEN, QUOTA_WAITS, QUOTA_LATER, QUOTA_NO_MEMORY };
 /* quotas.c */
 void quotas_init(struct engine *engine);
 void quotas_fini(struct engine *engine);
+void quotas_forget(struct engine *engine); /* all: another process owns the store */
 enum quota_verdict quotas_take(struct engine *engine, const struct quota_step *step);
 void quotas_committed(struct engine *engine, const struct batch *batch); /* what has ended */
 void quotas_amended(struct engine *engine, uint64_t instance); /* it may have other limits now */

@@ -56,9 +56,9 @@ enum shard_act shard_decide(const struct shard_look *look);
 
 /* What this node's wall clock has to be moved by to show the database's time, from one question
  * that was sent and answered at these times; false: the answer took too long to say. */
-/* How far a node's wall clock is set ahead of its machine's from now on: `by_ms` until now, and the
- * last beat, answered after `answer_ms`, found that it is behind by `left_ms`. Small differences are
- * taken away slowly, so that nothing sees a jump; what may be the way of the answer stays. */
+/* How far a node's wall clock is ahead of its machine's from now on. It was `by_ms`; the last beat
+ * was answered after `answer_ms`, and found it `left_ms` behind the database's. Small differences
+ * go slowly, so that nothing sees a jump. */
 int64_t clock_correction(int64_t by_ms, int64_t left_ms, int64_t answer_ms, bool is_first);
 bool clock_difference(int64_t sent_ms, int64_t answered_ms, int64_t database_ms, int64_t *out);
 

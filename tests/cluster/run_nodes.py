@@ -192,6 +192,52 @@ def test_shards_spread_over_nodes_and_every_call_works_at_each(shell):
     assert shell.json("--store", first.store, "verify")["valid"]
 
 
+# ---- What only the owner's memory has ----
+
+LIMITED = "name: few\ndo:\n  - {name: b, tool: work, args: {n: 1}, concurrency: {max: 2}}\n"
+
+
+def test_limits_count_at_the_next_owner_what_is_under_way(shell):
+    first, second = nodes(shell, "limits", 2)
+    define(first, LIMITED)
+    for _ in range(4):
+        first.web.create(definition="few")
+    held = [claim(first, "w", "0s")[0] for _ in range(2)]
+    assert claim(first, "w", "0s") == []
+    first.kill()
+    assert claim(second, "w", "0s") == [], "two are under way: the claim has waited for the new owner, which counts them"
+    second.web.expect(200, "POST", "/v1/steps/%s/complete" % held[0]["step_id"], {"lease": held[0]["lease"], "result": 1})
+    assert len(claim(second, "w", "10s")) == 1 and claim(second, "w", "0s") == []
+    second.stop()
+
+
+def test_a_node_that_owns_nothing_answers_as_the_owner_does(shell):
+    owner, other = nodes(shell, "other", 2)
+    define(owner, "name: v\ndo:\n  - {name: b, tool: work, args: {n: 1}}\n")
+    for wrong in ({"tools": [], "worker": "w"}, {"tools": ["work"]}, {"tools": ["work"], "worker": "w", "max": 0}):
+        other.web.refused("invalid-request", "POST", "/v1/steps/claim", wrong)
+        other.web.refused("invalid-request", "POST", "/v1/steps/complete", {"steps": [], "claim": wrong})
+    other.web.refused("invalid-request", "POST", "/v1/steps/complete", {"steps": [1]})
+    id = other.web.create(definition="v")
+    assert other.web.post("/v1/steps/claim", {"tools": ["another"], "worker": "ann"}).json["steps"] == []
+    for path in ("/v1/workers", "/v1/instances/%s/why" % id):
+        here, there = (node.web.get(path).json for node in (owner, other))
+        assert '"another"' in json.dumps(here) and '"another"' in json.dumps(there), (here, there)
+    [step] = claim(other, "ann", "0s")
+    turn = other.web.post("/v1/steps/complete", {"steps": [{"step_id": step["step_id"], "lease": step["lease"], "result": 1}],
+                                                 "claim": {"tools": ["work"], "worker": "ann", "wait": "1ms"}})
+    assert turn.json == {"results": [{"step_id": step["step_id"], "status": "done"}], "steps": []}, turn
+    hello = {"pawl": 1, "build": "b", "types": [{"code": "echo", "version": 1, "timers": [], "signals": [], "vars": [], "replay": True}]}
+    session = other.web.post("/v1/turns/offer", {"worker": "w", "hello": hello}).json["session"]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        made = pool.submit(lambda: other.web.create(definition="echo"))
+        [turn] = other.web.post("/v1/turns/claim", {"session": session, "wait": "30s"}).json["turns"]
+        other.web.expect(200, "POST", "/v1/turns/%s/complete" % turn["turn_id"], {"lease": turn["lease"], "answer": {"end": 1, "value": 1}})
+        assert other.web.get("/v1/instances/%s" % made.result()).status == 200
+    for node in (owner, other):
+        node.stop()
+
+
 # ---- Clocks ----
 
 WALL_CLOCK = pathlib.Path(os.environ.get("PAWL_BUILD", "build")).resolve() / "tests/wall_clock.so"

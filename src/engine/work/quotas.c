@@ -685,3 +685,11 @@ void quotas_fini(struct engine *engine)
     map_fini(&quotas->bucket_places);
     map_fini(&quotas->hold_places);
 }
+
+void quotas_forget(struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    quotas_fini(engine);
+    engine->work.quotas = (struct quotas){ 0 };
+    quotas_init(engine);
+}

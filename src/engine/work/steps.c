@@ -447,6 +447,7 @@ void steps_forget_all(struct engine *engine)
     runners_forget(engine);
     steps_forget_ready(engine);
     leases_forget(engine);
+    quotas_forget(engine);
     engine->work.ready_lost = engine->work.claims_ended = false;
     engine->work.jobs_under_way = 0;
 }

@@ -550,7 +550,9 @@ static pawl_status start(struct web_request *request, bool *is_away)
     if ((flags & OP_ASYNC) &&
         ((flags & OP_KEY_IN_RECORD) || !request_header(request, "Idempotency-Key").data))
         return start_async(request, is_away);
-    return flags & OP_QUICK ? run(request, &waits) : hand_over(request, is_away);
+    if ((flags & OP_QUICK) && !op_may_be_away(request->p, request->op))
+        return run(request, &waits);
+    return hand_over(request, is_away);
 }
 
 bool request_run(struct web_request *request)
