@@ -6,7 +6,7 @@ const DEPTH_MAX = 200;
 const nameOf = (value) => (value === null ? "null" : typeof value !== "object" ? typeof value : (value.constructor?.name ?? "object"));
 
 function wrong(value, path) {
-    const found = typeof value === "number" || typeof value === "bigint" ? String(value) : nameOf(value);
+    const found = typeof value === "string" ? "half of a character" : typeof value === "number" || typeof value === "bigint" ? String(value) : nameOf(value);
     throw new TypeError(`expected what JSON can hold, found ${found}${path ? ` at '${path}'` : ""}`);
 }
 
@@ -24,7 +24,8 @@ function encodeObject(value, path, depth) {
 /** JSON of a value: a Date is its ISO text, a Set a list, a Map an object; undefined members are left out.
  *  What JSON cannot hold (NaN, functions, a circle) is a TypeError, which names the place. */
 export function encode(value, path = "", depth = 0) {
-    if (value === null || typeof value === "string" || typeof value === "boolean" || value === undefined) return value;
+    if (typeof value === "string") return /\p{Cs}/u.test(value) ? wrong(value, path) : value;
+    if (value === null || typeof value === "boolean" || value === undefined) return value;
     if (typeof value === "number") return Number.isFinite(value) ? value : wrong(value, path);
     if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : wrong(value, path);
     if (typeof value !== "object") return wrong(value, path);

@@ -33,7 +33,7 @@ const circle = {};
 circle.self = circle;
 assert.deepStrictEqual(encode({ at: new Date(0), set: new Set([1]), map: new Map([["k", 2n]]), no: undefined, list: [undefined] }),
     { at: "1970-01-01T00:00:00.000Z", set: [1], map: { k: 2 }, list: [null] });
-for (const [value, words] of [[NaN, "found NaN"], [{ a: [Infinity] }, "at 'a[0]'"], [() => 1, "found function"], [2n ** 60n, "1152921504606846976"], [circle, "circle"]]) {
+for (const [value, words] of [[NaN, "found NaN"], [{ a: [Infinity] }, "at 'a[0]'"], [() => 1, "found function"], ["a\ud800", "half of a character"], [2n ** 60n, "1152921504606846976"], [circle, "circle"]]) {
     assert.throws(() => encode(value), new RegExp(words.replace(/[[\]]/g, "\\$&")));
 }
 assert.strictEqual(JSON.stringify(encode(JSON.parse('{"__proto__":{"a":1}}'))), '{"__proto__":{"a":1}}');
