@@ -20,6 +20,17 @@ bool work_start(struct work_queue *work)
     return true;
 }
 
+void work_init(struct work_queue *work, pawl *p)
+{
+    work->p = p;
+}
+
+bool work_add_lazily(struct work_queue *work, struct web_request *request)
+{
+    work_add(work, request);
+    return true;
+}
+
 void work_stop(struct work_queue *work)
 {
     (void)work;
