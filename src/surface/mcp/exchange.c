@@ -204,10 +204,8 @@ void exchange_take(struct rpc_exchange *exchange, struct buf *out)
 
 static void put_server_info(struct buf *out)
 {
-    json_put_open(out, META_PREFIX "serverInfo", '{');
-    json_put_text(out, "name", "pawl");
-    json_put_text(out, "version", PAWL_VERSION);
-    json_close(out, '}');
+    json_put_raw(out, META_PREFIX "serverInfo",
+                 STR("{\"name\":\"pawl\",\"version\":\"" PAWL_VERSION "\"}"));
 }
 
 static void print_result(struct rpc_exchange *exchange, struct buf *members)

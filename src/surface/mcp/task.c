@@ -67,13 +67,17 @@ static pawl_status read_waiting(struct rpc_exchange *exchange, struct task_view 
     return PAWL_OK;
 }
 
-/* A task is looked at often: what is not used here is skipped, and lists are not read whole. */
+/* A task is looked at often: null is left out, as are objects that nothing here looks at. */
+static bool is_used(str key, str value)
+{
+    if (value.size == 0 || value.data[0] == 'n')
+        return false;
+    return value.data[0] != '{' || str_is(key, "result") || str_is(key, "error");
+}
+
+/* Of a list, and of a result, only the bytes. */
 static pawl_status read_members(struct rpc_exchange *exchange, str text, struct node **out)
 {
-    static const char *const unused[] = {
-        "version", "correlation_id",    "labels", "parent_id", "can_cancel",
-        "input",   "instance_metadata", NULL
-    };
     struct arena *arena = &exchange->turn->work.arena;
     struct node *object = ARENA_NEW(arena, struct node), **link, *one;
     struct json_scan scan;
@@ -85,7 +89,7 @@ static pawl_status read_members(struct rpc_exchange *exchange, str text, struct 
     link = &object->first;
     json_scan_begin(&scan, text);
     while (json_scan_next(&scan, &key, &value)) {
-        if (str_is_one_of(key, unused))
+        if (!is_used(key, value))
             continue;
         one = ARENA_NEW(arena, struct node);
         TRY_MEMORY(&exchange->turn->work, one);
@@ -253,7 +257,7 @@ static uint64_t poll_interval(const struct task_view *view)
 static void put_meta(const struct task_view *view, struct buf *out)
 {
     json_put_text(out, "pawl/status", seed_word(view));
-    json_put_raw(out, "pawl/terminalKind", node_raw(view->instance, "terminal_kind"));
+    json_put_str(out, "pawl/terminalKind", node_text(view->instance, "terminal_kind"));
     json_put_str(out, "pawl/state", node_text(view->instance, "current_state"));
     if (view->has_ended && !node_text(view->instance, "terminal_kind").data)
         json_put_text(out, "pawl/warning", "the terminal state declares no kind");
