@@ -124,6 +124,19 @@ def test_a_result_too_deep_or_too_large_for_a_notice_is_left_out_of_it(shell):
     assert web.expect(200, "POST", "/v1/verify").json["valid"]
 
 
+def test_a_notice_and_hundreds_of_children_may_come_of_one_answer(shell):
+    web = Web(shell.serve()[1])
+    put(web, "heard", "do: [{tool: log, args: {message: heard}}]")
+    put(web, "kid", "do: [{wait: {signal: x}}]")
+    put(web, "many", "notify: {definition: heard, on: [gate]}\ndo:\n  - {tool: far}\n  - dopar: [{approval: {}}, {map: "
+        "{over: %s, collect: false, step: {spawn: {definition: kid}}}}]" % list(range(900)))
+    web.create(definition="many")
+    [step] = web.post("/v1/steps/claim", {"tools": ["far"], "worker": "w"}).json["steps"]
+    web.expect(200, "POST", "/v1/steps/%s/complete" % step["step_id"], {"lease": step["lease"], "result": 1})
+    shell.wait_for(lambda: web.get("/v1/instances/counts?definition=heard").json["by_status"].get("completed") == 1)
+    assert web.get("/v1/instances/counts?definition=kid").json["total"] == 900
+
+
 def test_what_cannot_be_a_notice_is_refused_when_the_definition_is_put(shell):
     _, address = shell.serve()
     web = Web(address)

@@ -132,6 +132,7 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     struct decision_request *decide = request->decide;
     int64_t fired_at_ms = decide->fired_at_ms;
     struct head *head;
+    pawl_status status;
 
     TRY(batch_reserve(engine, request->scope, decide->decision->count + 1,
                       live_room(decide->decision)));
@@ -153,7 +154,11 @@ static pawl_status decision_one(struct engine *engine, struct request *request, 
     TRY(family_record(engine, request->scope, decide->child_plans, at_ms));
     TRY(family_part(engine, request->scope, decide->instance, decide->definition, decide->decision,
                     at_ms));
-    return sends_any(decide->decision) ? send_all(engine, request, head, at_ms) : PAWL_OK;
+    if (!sends_any(decide->decision))
+        return PAWL_OK;
+    status = batch_head(engine, request->scope, decide->instance, &head); /* children moved it */
+    return status ? batch_spoil(engine, request->scope, status)
+                  : send_all(engine, request, head, at_ms);
 }
 
 pawl_status drain_decision(struct engine *engine, struct request *request, int64_t at_ms)
