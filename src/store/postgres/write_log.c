@@ -8,7 +8,8 @@
     "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, "           \
     "$19, $20, $21, $22)"
 static const char put_row[] = PUT_ROW;
-/* With the planted defects NO_FENCE and FENCE_EARLY nothing stops a stale owner, the key of the log neither. */
+/* With the planted defects NO_FENCE and FENCE_EARLY nothing stops a stale owner, the key of the log
+ * neither. */
 static const char put_any_row[] = PUT_ROW " ON CONFLICT (shard, pos) DO NOTHING";
 
 static size_t record_size(const struct record *record)
