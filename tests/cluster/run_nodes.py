@@ -265,6 +265,9 @@ def test_a_node_whose_clock_is_an_hour_ahead_or_behind_stamps_what_the_database_
         [entry] = three[0].web.get("/v1/instances/%s/history" % id).json["entries"]
         for at in (found["instantiated_at"], entry["fired_at"], entry["recorded_at"]):
             assert begun - 1 < seconds_of(at) < time.time() + 1, (id, at, begun)
+    advice = shell.pawl("--store", three[1].address, "doctor").out
+    assert "3 nodes up, 0 silent, 0 of another version, 0 shards without an owner" in advice, advice
+    assert re.search(r"node clock +the node that answered is 3[56]\d{5} ms ahead of the database", advice), advice
     told = [seen(node)["clock_difference_ms"] for node in three]
     assert abs(told[0]) < 1000 and abs(told[1] + 3600000) < 1000 and abs(told[2] - 3600000) < 1000, told
     said = [node.stop()[1] for node in three]

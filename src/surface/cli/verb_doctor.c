@@ -325,6 +325,60 @@ static void check_health(struct doctor *doctor)
     }
 }
 
+/* ---- Nodes ---- */
+
+#define SKEW_WARN_MS 250 /* as a node warns */
+
+struct node_counts {
+    int64_t up, silent, unowned, others; /* others: up, with another version than this one */
+};
+
+static struct node_counts count_nodes(const struct node *answer)
+{
+    struct node_counts counts = { 0 };
+
+    for (const struct node *one = node_first(answer, "nodes"); one; one = one->next) {
+        str state = member_str(one, "state");
+
+        counts.up += str_is(state, "up");
+        counts.silent += str_is(state, "silent");
+        counts.others += str_is(state, "up") && !str_is(member_str(one, "version"), PAWL_VERSION);
+    }
+    for (const struct node *one = node_first(answer, "shards"); one; one = one->next)
+        counts.unowned += member_str(one, "node").size == 0;
+    return counts;
+}
+
+static void check_node_clock(struct doctor *doctor, int64_t skew_ms)
+{
+    if (skew_ms < SKEW_WARN_MS && skew_ms > -SKEW_WARN_MS)
+        return;
+    doctor_say(doctor, DOCTOR_WARN, "node clock", "set the clock of that machine",
+               "the node that answered is %lld ms %s the database, and corrects what it records",
+               (long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "ahead of" : "behind");
+}
+
+/* Of a store that nodes serve: one in PostgreSQL. */
+static void check_nodes(struct doctor *doctor)
+{
+    struct arena *arena = &doctor->cli->scope.arena;
+    struct node_counts counts;
+    struct node *answer;
+    bool is_good;
+
+    if (cli_ask_id(doctor->cli, "node.list", NULL, &answer) != PAWL_OK ||
+        !node_first(answer, "nodes"))
+        return;
+    counts = count_nodes(answer);
+    is_good = !counts.silent && !counts.unowned && !counts.others;
+    doctor_say(doctor, is_good ? DOCTOR_GOOD : DOCTOR_WARN, "nodes",
+               is_good ? NULL : command(doctor, "nodes"),
+               "%s up, %lld silent, %lld of another version, %s without an owner",
+               counted(arena, counts.up, "node", "nodes"), (long long)counts.silent,
+               (long long)counts.others, counted(arena, counts.unowned, "shard", "shards"));
+    check_node_clock(doctor, member_int(answer, "clock_difference_ms"));
+}
+
 /* ---- Is the file whole? ---- */
 
 static void check_integrity(struct doctor *doctor, const char *file)
@@ -424,6 +478,8 @@ static pawl_status ask_store(struct doctor *doctor)
     check_clock(doctor, info);
     check_timers(doctor, info);
     check_health(doctor);
+    if (!is_file)
+        check_nodes(doctor);
     if (is_file)
         check_integrity(doctor, file);
     return PAWL_OK;
