@@ -195,9 +195,19 @@ def check_outcome(world, id, flow):
     told = found["status"], found["result"] if found["status"] == "completed" else found["error"]
     if id in world.cancelled and found["status"] == "cancelled":
         return found["status"]
-    assert told == (status, value), "%s\n%s\nthe model says %s %s\nit came to %s %s" % (
-        id, world.texts[flow.name], status, json.dumps(value), told[0], json.dumps(told[1]))
+    assert told == (status, value), "%s\n%s\n%s\nthe model says %s %s\nit came to %s %s" % (
+        id, world.texts[flow.name], story(world, id), status, json.dumps(value), told[0], json.dumps(told[1]))
     return found["status"]
+
+
+def story(world, id):
+    """Its entries, and below them those of its children."""
+    lines = ["%s %s %s" % (entry["action"], entry.get("step") or "", json.dumps(entry.get("payload")))
+             for entry in world.server.get("/v1/instances/%s/history" % id)["entries"]]
+    for row in world.server.pages("/v1/instances?order=oldest", "instances"):
+        if row["parent_id"] == id:
+            lines += ["  " + line for line in [row["definition"]] + story(world, row["instance_id"]).split("\n")]
+    return "\n".join(lines)
 
 
 def check_undone(world, id, flow, status):
