@@ -301,7 +301,8 @@ def test_quick_steps_go_together_to_the_process_that_has_their_code_and_one_that
     flag = shell.folder / "flag"
     shell.write("quick.py", QUICK % flag)
     s = Served(shell, "--module-time", "1500", module="quick.py")
-    s.until(s.create("many", count=60))  # by now they are known to be quick
+    first = s.until(s.create("many", count=90))["result"]  # the first sixteen show that they are quick
+    assert set(first["steps"][16:]) & set(first["turns"]), first  # a step and the turn behind it, by one process
     ids = [s.create("many") for _ in range(12)]
     dead, ill = s.create("many", end=1), s.create("many", spin=1)
     ids += [s.create("many") for _ in range(12)]
@@ -309,7 +310,6 @@ def test_quick_steps_go_together_to_the_process_that_has_their_code_and_one_that
         found = s.until(id)["result"]
         assert found["n"] == list(range(30)), found
         assert [action for action, _ in s.history(id)].count("step.complete") == 30
-    assert set(found["steps"]) & set(found["turns"]), found  # a step and the turn behind it, by one process
     found = s.until(dead, "failed")
     assert "ended its process" in json.dumps(found["error"]), found
     s.until(ill, "paused")
