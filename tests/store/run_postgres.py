@@ -152,7 +152,9 @@ def test_bad_luck_gets_clear_words(shell):
     assert "schema is 1 to 48 of a-z" in refused(own.url + "&schema=Bad", code=1)
     assert "lease is a number of milliseconds" in refused(own.url + "&lease=1", code=1)
     assert "libpq cannot read this URL" in refused("postgres://h/x?nonsense=1", code=1)
-    assert "there is no store at" in refused(url("missing"), code=1)
+    for words in ("list", "verify", "doctor", "sql"):  # and none is made
+        assert "there is no store at" in "".join(shell.pawl("--store", url("missing"), words, *(["select 1"] if words == "sql" else []),
+                                                            expect=None).__dict__[side] for side in ("out", "err")), words
     own.sql("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     assert "expected a database with the encoding UTF8, found SQL_ASCII" in refused(
         own.url.replace("/postgres?", "/ascii?"), "init")

@@ -269,12 +269,15 @@ static pawl_status open_file(struct cli *cli, const char *file, enum target_use 
 /* A server that finds another owner does not go through it: it waits for its own turn. */
 static pawl_status open_far(struct cli *cli, enum target_use use, const pawl_options *options)
 {
+    struct owner owner;
     bool owned = false;
     pawl_status status = PAWL_OK;
 
-    if (use != USE_READ && use != USE_SERVE)
+    if (use == USE_READ) /* it reads here, whoever owns it */
+        status = look(cli, NULL, &owner);
+    else if (use != USE_SERVE)
         status = try_owner(cli, NULL, &owned);
-    if (status == PAWL_NOT_KNOWN && use == USE_EXISTING) {
+    if (status == PAWL_NOT_KNOWN && (use == USE_EXISTING || use == USE_READ)) {
         cli->is_advised = true;
         return scope_fail(&cli->scope, PAWL_NOT_KNOWN, "there is no store at %s; make one: %s init",
                           store_shown(cli), cli->command);
