@@ -22,7 +22,7 @@ struct alarm {
     int64_t target_ms, ahead_ms; /* long enough to create them all before they fall due */
     size_t wanted, next;         /* next: shared by the makers */
     size_t count;                /* of those that came back to us */
-    double *told_ms, cpu_us;
+    double *told_ms, cpu_us, sleeps; /* of the process, while they fired */
 };
 
 static const char rest[] = "name: rest\nsteps:\n"
@@ -115,13 +115,14 @@ static size_t read_late(const struct bench *bench, const char *name, int64_t tar
     return count;
 }
 
-static double cpu_us(void)
+static void note_use(struct alarm *alarm, double sign)
 {
     struct rusage use;
 
     getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e6 +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+    alarm->cpu_us += sign * ((double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1e6 +
+                             (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec));
+    alarm->sleeps += sign * (double)use.ru_nvcsw;
 }
 
 static void wait_for_all(const struct bench *bench, const char *name, struct alarm *alarm)
@@ -130,14 +131,14 @@ static void wait_for_all(const struct bench *bench, const char *name, struct ala
 
     while (wall_ms() < alarm->target_ms - 5)
         rest_ms(1);
-    alarm->cpu_us = cpu_us();
+    note_use(alarm, -1);
     rest_ms(500); /* looking is work too */
     while (read_late(bench, name, alarm->target_ms, late, alarm->wanted) < alarm->wanted) {
         if (now_s() - begin > 120)
             die("timers: not all of %zu fired", alarm->wanted);
         rest_ms(500);
     }
-    alarm->cpu_us = cpu_us() - alarm->cpu_us;
+    note_use(alarm, 1);
     free(late);
 }
 
@@ -168,9 +169,10 @@ static void report_late(struct bench *bench, const char *name, const struct alar
         row.value = percentile(alarm->told_ms, alarm->wanted, 99);
     snprintf(row.key, sizeof row.key, "%s", key);
     snprintf(row.what, sizeof row.what, "%zu %s due at one instant, p99 lateness", count, what);
-    beside(&row, "first %.0f, median %.0f, last %.0f ms; %s; %.0f us of CPU each", late[0],
-           median(late, count), late[count - 1], late[0] < 0 ? "EARLY" : "none early",
-           alarm->cpu_us / (double)count);
+    beside(&row,
+           "first %.0f, median %.0f, last %.0f ms; %s; %.1f us of CPU each, %.0f sleeps of threads",
+           late[0], median(late, count), late[count - 1], late[0] < 0 ? "EARLY" : "none early",
+           alarm->cpu_us / (double)count, alarm->sleeps);
     if (late[0] < 0)
         row.value = 1e9; /* never early */
     report(bench, &row);

@@ -2,8 +2,10 @@
  * its death: turns of code and calls of tools.
  *
  * Written in place and never synced: what a process wrote is there after its own death, and the
- * death of the machine is not the code's fault. Programs that share a store have a file each:
- * FILE-turns, FILE-turns-1 to FILE-turns-7. */
+ * death of the machine is not the code's fault. Each turn of code is noted twice, and a call of the
+ * system costs as much as a short turn: so the file is mapped, where it can be.
+ *
+ * Programs that share a store have a file each: FILE-turns, FILE-turns-1 to FILE-turns-7. */
 #ifndef PAWL_STORE_TURN_MARKS_H
 #define PAWL_STORE_TURN_MARKS_H
 
@@ -28,6 +30,7 @@ struct turn_mark {
 struct turn_file {
     int fd;
     uint32_t number;
+    struct turns_text *mapped; /* NULL: it is written to instead */
 };
 
 /* The first file that no program keeps, with the marks that the program before left. False: this

@@ -175,11 +175,12 @@ static struct mail *take_rider(struct engine *engine, const struct actor_turn *t
 {
     struct mail *mail = NULL;
 
+    if (!can_ride(turn->actor, turn->mail) || count >= RIDERS_MAX ||
+        turn->decision.count >= RIDERS_DRAFTS || scope->arena.used >= CHAIN_BYTES ||
+        turn->actor->arena.used >= RIDERS_ACTOR)
+        return NULL;
     guard_lock(&engine->lock);
-    if (can_ride(turn->actor, turn->mail) && count < RIDERS_MAX &&
-        turn->decision.count < RIDERS_DRAFTS && scope->arena.used < CHAIN_BYTES &&
-        turn->actor->arena.used < RIDERS_ACTOR && turn->actor->first &&
-        can_ride(turn->actor, turn->actor->first))
+    if (turn->actor->first && can_ride(turn->actor, turn->actor->first))
         mail = take_mail(turn->actor);
     guard_unlock(&engine->lock);
     return mail;

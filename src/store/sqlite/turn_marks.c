@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,13 @@ static bool take(int fd, const char *path, const uint8_t store_id[STORE_ID_SIZE]
     return false;
 }
 
+static struct turns_text *map(int fd)
+{
+    void *mapped = mmap(NULL, sizeof(struct turns_text), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
 bool turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE],
                 struct turn_file *out, struct turn_mark marks[MARKS])
 {
@@ -68,9 +76,11 @@ bool turns_open(const struct store *store, const uint8_t store_id[STORE_ID_SIZE]
 
     for (uint32_t i = 0; store->file && i < TURN_FILES; i++) {
         path_of(store, i, path);
-        *out = (struct turn_file){ sqlite_open_beside(store->file, path), i };
-        if (take(out->fd, path, store_id, marks))
+        *out = (struct turn_file){ sqlite_open_beside(store->file, path), i, NULL };
+        if (take(out->fd, path, store_id, marks)) {
+            out->mapped = map(out->fd);
             return true;
+        }
     }
     return false;
 }
@@ -85,7 +95,7 @@ bool turns_inherit(const struct store *store, const uint8_t store_id[STORE_ID_SI
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (!take(fd, path, store_id, marks))
         return false;
-    turns_close(store, &(struct turn_file){ fd, number }, true);
+    turns_close(store, &(struct turn_file){ fd, number, NULL }, true);
     return true;
 }
 
@@ -94,6 +104,10 @@ void turns_mark(const struct turn_file *file, uint32_t slot, const struct turn_m
     ssize_t ignored;
 
     ASSERT(slot < MARKS);
+    if (file->mapped) {
+        file->mapped->marks[slot] = *mark;
+        return;
+    }
     ignored = pwrite(file->fd, mark, sizeof *mark,
                      (off_t)(offsetof(struct turns_text, marks) + slot * sizeof *mark));
     (void)ignored; /* then this turn is not counted */
@@ -104,6 +118,8 @@ void turns_close(const struct store *store, const struct turn_file *file, bool i
     char path[PATH_MAX];
 
     path_of(store, file->number, path);
+    if (file->mapped)
+        munmap(file->mapped, sizeof *file->mapped);
     if (is_empty)
         (void)unlink(path);
     (void)close(file->fd);
