@@ -235,8 +235,9 @@ static pawl_status fold_item(struct folding *fold, const struct effect *effect,
     if (effect->attempt > 1)
         return PAWL_OK;
     if (!item_goes_on(fold, effect) &&
-        !memory_begin_item(fold->memory, attempt->map, &attempt->item))
-        return fail_damaged(fold, "an item that a map does not have");
+        !memory_begin_item(fold->memory, attempt->map, &attempt->item, fold->arena))
+        return fold->arena->failed ? scope_no_memory(fold->scope)
+                                   : fail_damaged(fold, "an item that a map does not have");
     memory_begin_way(fold->memory, attempt);
     return PAWL_OK;
 }

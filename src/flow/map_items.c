@@ -511,11 +511,45 @@ pawl_status memory_open_map(struct flow_memory *memory, const struct attempt *at
     return PAWL_OK;
 }
 
-bool memory_begin_item(struct flow_memory *memory, uint32_t ordinal, uint32_t *item)
+/* The list was erased: it had at least the items that have begun, and they are not known. */
+static bool add_unknown(struct map_state *map, struct arena *arena)
+{
+    uint32_t room = map->count + 1; /* of the arrays: one more than items */
+    struct map_state bigger = *map;
+
+    if ((room & (room - 1)) == 0) { /* they double */
+        bigger.items = ARENA_ARRAY(arena, str, (size_t)room * 2);
+        bigger.ends = ARENA_ARRAY(arena, uint8_t, (size_t)room * 2);
+        bigger.results = ARENA_ARRAY(arena, struct kept_text, (size_t)room * 2);
+        if (map->ways)
+            bigger.ways = ARENA_ARRAY(arena, struct item_way, (size_t)room * 2);
+        if (arena->failed)
+            return false;
+        if (map->ways)
+            memcpy(bigger.ways, map->ways, sizeof *map->ways * map->count);
+        memcpy(bigger.items, map->items, sizeof *map->items * map->count);
+        memcpy(bigger.ends, map->ends, sizeof *map->ends * map->count);
+        memcpy(bigger.results, map->results, sizeof *map->results * map->count);
+        *map = bigger;
+    }
+    map->items[map->count++] = RESULT_NULL;
+    return true;
+}
+
+static bool is_erased(const struct map_state *map)
+{
+    return map->over.size == 0 || map->over.data[0] != '[';
+}
+
+bool memory_begin_item(struct flow_memory *memory, uint32_t ordinal, uint32_t *item,
+                       struct arena *arena)
 {
     struct map_state *map = find_own(memory, ordinal);
 
-    if (!map || (*item = skip_done(map, map->begun)) >= map->count)
+    if (!map)
+        return false;
+    *item = skip_done(map, map->begun);
+    if (*item >= map->count && (!is_erased(map) || !add_unknown(map, arena)))
         return false;
     map->begun = *item + 1;
     map->live++;

@@ -48,8 +48,9 @@ bool item_way_load(struct flow_memory *memory, const struct node *row, struct ar
 const struct map_state *memory_find_map(const struct flow_memory *memory, uint32_t ordinal);
 pawl_status memory_open_map(struct flow_memory *memory, const struct attempt *attempt, str list,
                             struct scope *scope, struct arena *arena);
-/* An item begins: which one it is. False: there is no such map, or no item is left. */
-bool memory_begin_item(struct flow_memory *memory, uint32_t ordinal, uint32_t *item);
+/* An item begins: which one it is. False: there is no such map, no item is left, or no memory. */
+bool memory_begin_item(struct flow_memory *memory, uint32_t ordinal, uint32_t *item,
+                       struct arena *arena);
 /* A step of an item begins; its key may be the item's. */
 void memory_begin_way(struct flow_memory *memory, struct attempt *attempt);
 /* A step of an item is done, and the next one begins; or it was stopped. */

@@ -325,13 +325,16 @@ static str find_item(struct expansion *expansion, const struct template_part *pa
 {
     const struct template_item *item = &expansion->source->item;
     struct buf number;
-    str path;
+    str path, found;
 
     if (is_rooted(part, item->name, &path))
         return find_in(expansion, item->value, path);
     buf_init(&number, expansion->scope->arena.heap, 0);
     buf_u64(&number, item->index);
-    return buf_take(&number, &expansion->scope->arena);
+    found = buf_take(&number, &expansion->scope->arena);
+    if (!found.data && expansion->status == PAWL_OK)
+        expansion->status = scope_no_memory(expansion->scope);
+    return found;
 }
 
 /* Made when the first expression is met: the others see the same values. */
