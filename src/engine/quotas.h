@@ -74,6 +74,7 @@ struct quotas {
     struct quota_hold *holds;
     uint32_t hold_count, hold_capacity, free_hold;
     struct map hold_places;
+    bool is_suspect; /* a commit's outcome was not known: quotas_mend() */
     int64_t next_ms; /* none that waits may begin before, by the leases' clock; INT64_MAX: none */
 };
 
@@ -99,6 +100,8 @@ void quotas_committed(struct engine *engine, const struct batch *batch); /* what
 void quotas_amended(struct engine *engine, uint64_t instance); /* it may have other limits now */
 /* The attempt does not begin now. Lock not held. */
 void quotas_leave(struct engine *engine, uint64_t instance, uint32_t ordinal);
+/* The row of it is gone; ordinal 0: the instance has ended. */
+void quotas_give_back(struct engine *engine, uint64_t instance, uint32_t ordinal);
 void quotas_open(struct engine *engine);       /* those whose time has come */
 bool quotas_count_start(struct engine *engine, const struct quota *quota, int64_t ago_ms);
 void quotas_have_begun(struct engine *engine, uint64_t instance, uint32_t ordinal);
@@ -133,5 +136,12 @@ pawl_status quotas_explain(struct engine *engine, struct scope *scope, uint64_t 
 /* writer/quota_recover.c: when a store is opened, before anything runs: what is under way, and
  * what began lately. */
 pawl_status quotas_recover(struct engine *engine, struct scope *scope);
+/* Of these, what is under way; once more is not counted twice. */
+pawl_status quotas_recover_running(struct engine *engine, struct scope *scope);
+
+/* quota_mend.c: after an unknown outcome. What has its turn just now is left to another call. */
+void quotas_doubt(struct engine *engine);
+bool quotas_are_doubted(const struct engine *engine);
+pawl_status quotas_mend(struct engine *engine, struct scope *scope);
 
 #endif

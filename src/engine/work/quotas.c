@@ -450,6 +450,15 @@ void quotas_amended(struct engine *engine, uint64_t instance)
         quotas->holds[anchor].waits_in = QUOTA_NONE;
 }
 
+void quotas_give_back(struct engine *engine, uint64_t instance, uint32_t ordinal)
+{
+    ASSERT_LOCKED(engine);
+    if (ordinal == 0)
+        give_back_instance(engine, instance);
+    else
+        give_back_step(engine, instance, ordinal);
+}
+
 void quotas_committed(struct engine *engine, const struct batch *batch)
 {
     ASSERT_LOCKED(engine);

@@ -313,26 +313,39 @@ static pawl_status count_starts(struct look *look)
 
 /* ---- All of it ------------------------------------------------------------------------------ */
 
+static pawl_status look_at_running(struct look *look)
+{
+    TRY(find_definitions(look));
+    return look->has_flows || look->has_tools ? count_all_running(look) : PAWL_OK;
+}
+
 static pawl_status look_at_all(struct look *look)
 {
-    pawl_status status = find_definitions(look);
-
-    if (status || (!look->has_flows && !look->has_tools))
-        return status;
-    TRY(count_all_running(look));
+    TRY(look_at_running(look));
     for (uint32_t id = 1; id <= look->last_definition; id++)
         if (look->counts[id])
             TRY(count_instances_of(look, id));
     return look->span_ms > 0 ? count_starts(look) : PAWL_OK;
 }
 
-pawl_status quotas_recover(struct engine *engine, struct scope *scope)
+static pawl_status look_with(struct engine *engine, struct scope *scope,
+                             pawl_status (*run)(struct look *look))
 {
     struct look look = { .engine = engine, .scope = scope };
     pawl_status status;
 
     look.has_tools = toolbox_has_limits(engine->toolbox, &look.span_ms);
     scope_init(&look.one, engine->heap, LIMIT_SCOPE);
-    status = look_at_all(&look);
+    status = run(&look);
     return scope_leave(&look.one, scope, status);
+}
+
+pawl_status quotas_recover(struct engine *engine, struct scope *scope)
+{
+    return look_with(engine, scope, look_at_all);
+}
+
+pawl_status quotas_recover_running(struct engine *engine, struct scope *scope)
+{
+    return look_with(engine, scope, look_at_running);
 }

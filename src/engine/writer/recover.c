@@ -262,9 +262,12 @@ void recover_ready(struct engine *engine)
     steps_forget_ready(engine);
     engine->work.ready_lost = false; /* what is lost from here on is looked for once more */
     guard_unlock(&engine->lock);
-    status = recover_all(engine, &scope, false);
+    status = quotas_mend(engine, &scope);
+    if (!status)
+        status = recover_all(engine, &scope, false);
     guard_lock(&engine->lock);
-    if (status) /* not now: a host that asks when there is something to do must not be told "now" */
+    /* Not now: a host that asks when there is something to do must not be told "now". */
+    if (status || quotas_are_doubted(engine))
         steps_lose_ready(engine);
     shell_changed(engine);
     guard_unlock(&engine->lock);
@@ -313,6 +316,7 @@ pawl_status engine_reopen(struct engine *engine)
     if (!status && engine->options.own) { /* what the commit of an unknown outcome did */
         guard_lock(&engine->lock);
         engine->work.ready_lost = engine->actors.ended_lost = true;
+        quotas_doubt(engine);
         guard_unlock(&engine->lock);
     }
     if (status == PAWL_IN_USE)
