@@ -59,6 +59,10 @@ static pawl_status check_once(const struct op_call *call, const struct instance_
 {
     pawl_status status = engine_redrive_once(op_engine(call), call->scope, view, args);
 
+    if (status == PAWL_OK && view->erased.at_ms)
+        status =
+            scope_fail(call->scope, PAWL_CONFLICT,
+                       "what it was given and what it found was erased; create a new instance");
     if (status != PAWL_CONFLICT)
         return status;
     args->late_status = status;

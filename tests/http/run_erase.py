@@ -190,6 +190,34 @@ def test_answers_that_were_kept_for_a_key_and_what_alarms_were_for_go_too(shell)
     verify_twice(shell, web)
 
 
+def test_an_alarm_in_force_that_names_an_erased_instance_is_still_done(shell):
+    _, web = server(shell, "--test")
+    yaml(web, "order", ORDER)
+    yaml(web, "one", "steps: {a: {tool: set, args: {to: '{{input.who}}'}, done: true}}")
+    flow = web.create(definition="one", input={"who": "zzqflow"})
+    web.expect(201, "POST", "/v1/alarms", {"after": "1h", "operation": "instance.create", "input": {"definition": "order", "input": {"of": flow}}})
+    erase(web, flow)
+    web.expect(200, "POST", "/v1/test/advance", {"by": "2h"})
+    [made] = web.get("/v1/instances?definition=order").json["instances"]
+    assert made["input"] == {"of": flow}
+    verify_twice(shell, web)
+
+
+def test_a_flow_with_a_map_is_looked_at_after_its_list_was_erased_and_is_not_run_again(shell):
+    _, web = server(shell)
+    yaml(web, "rows", "steps: {rows: {map: {over: '{{input.items}}', max_parallel: 2, step: {tool: fail, args: {error: '{{item}}'}, retry: {max: 1}}}, done: true}}")
+    flow = web.create(definition="rows", input={"items": ["zzqa", "zzqb", "zzqc", "zzqd"]})
+    shell.wait_for(lambda: get(web, flow)["status"] == "failed")
+    assert web.get("/v1/instances/%s/why" % flow).json["ended"]["can_redrive"]
+    erase(web, flow)
+    for path in ("", "/history", "/steps", "/view", "/variables", "/graph"):
+        assert web.get("/v1/instances/%s%s" % (flow, path)).status == 200, path
+    assert not web.get("/v1/instances/%s/why" % flow).json["ended"]["can_redrive"]
+    web.refused("conflict", "POST", "/v1/instances/%s/redrive" % flow, {})
+    web.refused("terminal", "POST", "/v1/instances/%s/cancel" % flow, {})
+    verify_twice(shell, web)
+
+
 def test_an_erased_instance_is_exported_without_what_it_held(shell):
     child, web = server(shell)
     yaml(web, "child", CHILD)

@@ -209,8 +209,8 @@ static pawl_status look_at_child(struct engine *engine, struct scope *scope, str
                           str_is(id, child->last.id) ? "" : " as ",
                           str_is(id, child->last.id) ? "" : child->last.id);
     if (result->data || child->last.kind != wanted->definition->kind ||
-        child->last.kind == KIND_MACHINE)
-        return PAWL_OK;
+        child->last.kind == KIND_MACHINE || child->last.erased.at_ms)
+        return PAWL_OK; /* there is nothing to give: it begins at its beginning */
     redrive =
         (struct redrive){ .view = &child->last,
                           .definition = wanted->definition,

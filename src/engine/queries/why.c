@@ -219,7 +219,8 @@ static struct instance_end ending_of(const struct whole_log *whole)
         .at_ms = whole->log.records[0].record.at_ms,
         .status = status,
         .error = status == STATUS_FAILED && !is_machine ? whole->log.records[0].payload : STR_NONE,
-        .can_redrive = !is_machine && (status == STATUS_FAILED || status == STATUS_CANCELLED),
+        .can_redrive = !is_machine && (status == STATUS_FAILED || status == STATUS_CANCELLED) &&
+                       !(whole->log.records[0].record.flags & RECORD_ERASED),
     };
 }
 

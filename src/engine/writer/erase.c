@@ -332,6 +332,19 @@ static void erasing_fini(struct erasing *erasing)
     scope_fini(&slice->scope);
 }
 
+/* It is many commits: after one of them a failure of the store has not left all as it was. */
+static pawl_status half_done(struct scope *scope, pawl_status status)
+{
+    char words[sizeof scope->error.message];
+
+    if (status != PAWL_STORAGE_FAILURE && status != PAWL_NO_MEMORY)
+        return status;
+    memcpy(words, scope->error.message, sizeof words);
+    return scope_fail(scope, PAWL_OUTCOME_UNKNOWN,
+                      "a part of it is erased, and then this failed; erase it again: %.400s",
+                      words);
+}
+
 pawl_status engine_erase(struct engine *engine, struct scope *scope, const struct erase_args *args,
                          struct erased *out)
 {
@@ -354,6 +367,8 @@ pawl_status engine_erase(struct engine *engine, struct scope *scope, const struc
     engine_keeping(engine, false);
     if (status)
         scope->error = erasing.reading.error;
+    if (out->values || out->instances)
+        status = half_done(scope, status);
     if (out->values || out->instances || out->repeated)
         out->is_left_in_log = !engine_scrub(engine, &erasing.reading);
     erasing_fini(&erasing);

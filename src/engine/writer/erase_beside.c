@@ -91,20 +91,21 @@ static bool take_alarm(struct beside *beside, str id)
     return false;
 }
 
-/* One that is still in force keeps what it is for. */
+/* One that is still in force keeps what it is for, whomever it names: it will do it. */
 static pawl_status look_at_alarm(struct beside *beside, const struct record *record,
-                                 bool *is_wanted)
+                                 bool *is_wanted, bool *is_in_force)
 {
     struct erasing *erasing = beside->erasing;
     struct standing_row row;
     str id, over;
     pawl_status status;
 
-    *is_wanted = false;
+    *is_wanted = *is_in_force = false;
     TRY(body_of(erasing, record, &id, &over));
     if (over.data)
         return note_end(beside, record->pos, id);
     status = store_standing(erasing->engine->store, &erasing->reading, CONTROL_ALARM, id, &row);
+    *is_in_force = status == PAWL_OK;
     if (status != PAWL_NOT_KNOWN)
         return status;
     *is_wanted = take_alarm(beside, id);
@@ -114,15 +115,15 @@ static pawl_status look_at_alarm(struct beside *beside, const struct record *rec
 static pawl_status look(struct beside *beside, const struct record *record)
 {
     struct erasing *erasing = beside->erasing;
-    bool is_alarm = record->what == CONTROL_ALARM, is_wanted = false;
+    bool is_alarm = record->what == CONTROL_ALARM, is_wanted = false, is_in_force = false;
     str text;
 
     if (!is_alarm && record->what != CONTROL_KEYED)
         return PAWL_OK;
     scope_clear(&erasing->reading);
     if (is_alarm)
-        TRY(look_at_alarm(beside, record, &is_wanted));
-    if (!record->payload)
+        TRY(look_at_alarm(beside, record, &is_wanted, &is_in_force));
+    if (!record->payload || is_in_force)
         return PAWL_OK;
     if (!is_wanted) {
         TRY(value_text(erasing->engine, &erasing->reading, record->payload, &text));
