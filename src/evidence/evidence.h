@@ -84,6 +84,7 @@ struct verify_request {
     /* Reports objects of the host in the store's database; they are listed, not checked. */
     void (*foreign)(void *context, str type, str name, str table);
     bool log_alone;                 /* not the rows that follow from it */
+    bool is_schema_known;           /* not whether its tables, indexes and views are pawl's */
     struct rebuild_report *rebuild; /* if the log is valid: rewrite its rows. For an owner. */
     uint64_t limit;      /* stop at the first end of a commit after so many records; 0: none */
     str checkpoint;      /* go on from here: what `keep` was given once; data NULL: begin */

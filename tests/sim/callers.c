@@ -8,10 +8,10 @@
 
 static const char *signal_of(enum process process)
 {
-    return process == PROCESS_ORDER    ? "paid"
-           : process == PROCESS_KEEPER ? "more"
-           : process == PROCESS_CLERK  ? "note"
-                                       : NULL;
+    return process == PROCESS_ORDER || process == PROCESS_LOAD ? "paid"
+           : process == PROCESS_KEEPER                         ? "more"
+           : process == PROCESS_CLERK                          ? "note"
+                                                               : NULL;
 }
 
 /* The same for each repetition: it depends on the call alone. */
@@ -162,6 +162,25 @@ static void send_redrive(struct sim *sim, struct act *act)
     snprintf(act->made, sizeof act->made, "%.*s", STR_ARG(sim_text(answer, "instance_id")));
 }
 
+/* ---- Erasing ---- */
+
+static void send_erase(struct sim *sim, struct act *act)
+{
+    struct subject *subject = &sim->subjects[act->subject];
+    uint32_t number = act_index(sim, act);
+    struct node *answer;
+    pawl_status status =
+        sim_ask(sim, &answer, "instance.erase",
+                "{\"instance_id\":\"%s\",\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
+                subject->id, number, number);
+
+    note_outcome(sim, act, status);
+    if (status == PAWL_OK)
+        subject->erased = HELD_YES;
+    else if (is_unknown(status) && subject->erased == HELD_NO)
+        subject->erased = HELD_MAYBE;
+}
+
 /* ---- One act ---- */
 
 void caller_retry(struct sim *sim, struct act *act)
@@ -174,13 +193,19 @@ void caller_retry(struct sim *sim, struct act *act)
         send_amend(sim, act);
     else if (act->kind == ACT_REDRIVE)
         send_redrive(sim, act);
+    else if (act->kind == ACT_ERASE)
+        send_erase(sim, act);
 }
 
 void caller_act(struct sim *sim, struct subject *subject)
 {
     uint32_t index = subject_index(sim, subject), drawn = dice_below(&sim->dice, 100);
 
-    if (subject->has_ended && drawn < 30 && sim->subject_count < SUBJECTS_MAX - 16)
+    if (subject->process == PROCESS_DESK)
+        client_push_desk(sim, subject);
+    else if (drawn < 10 && (subject->process == PROCESS_TRIP || subject->process == PROCESS_LOAD))
+        send_erase(sim, new_act(sim, ACT_ERASE, index, "erase"));
+    else if (subject->has_ended && drawn < 30 && sim->subject_count < SUBJECTS_MAX - 28)
         send_redrive(sim, new_act(sim, ACT_REDRIVE, index, "redrive"));
     else if (drawn < 60 && signal_of(subject->process))
         send_signal(sim, new_act(sim, ACT_SIGNAL, index, signal_of(subject->process)));

@@ -25,12 +25,14 @@ static uint32_t find_id(const struct sim *sim, str id)
     return SUBJECTS_MAX;
 }
 
-/* It was made by a redrive, or because its parent spawned it. */
+/* It was made by a redrive, because its parent spawned it, or to tell of another one. */
 static struct subject *adopt(struct sim *sim, const struct node *row, uint32_t act)
 {
     struct subject *subject = new_subject(sim, process_of(sim, sim_text(row, "definition")), act);
 
     subject->created = OUTCOME_DONE;
+    if (subject->process == PROCESS_NOTICE && !sim_text(row, "retry_of").data)
+        senders_meet(sim, subject, row);
     subject->parent = find_id(sim, sim_text(row, "parent_id"));
     subject->of = find_id(sim, sim_text(row, "retry_of"));
     if (subject->of != SUBJECTS_MAX) {
@@ -60,7 +62,9 @@ static struct subject *meet(struct sim *sim, const struct node *row)
     struct subject *subject;
     struct act *act;
 
-    if (sim_text(row, "parent_id").data)
+    if (sim_text(row, "parent_id").data ||
+        (str_is(sim_text(row, "definition"), process_names[PROCESS_NOTICE]) &&
+         !sim_text(row, "retry_of").data))
         return adopt(sim, row, ACTS_MAX);
     act = creator_of(sim, row);
     if (act->outcome == OUTCOME_REFUSED)
@@ -157,6 +161,7 @@ static void check_row(struct sim *sim, struct subject *subject, const struct nod
     if (next != (int64_t)fold->count + 1 || subject->life != sim->life)
         read_history(sim, subject);
     subject->life = sim->life;
+    check_erased(sim, subject, row);
     if (fold->count && !str_is(sim_text(row, "current_state"), fold->state))
         FAIL(sim, subject, "I7 replay", "its history ends in %s, and it is in %.*s", fold->state,
              STR_ARG(sim_text(row, "current_state")));
@@ -270,6 +275,14 @@ static void check_family(struct sim *sim, const struct subject *subject)
         FAIL(sim, subject, "C4 once", "%u instances run it again", heirs);
 }
 
+/* Its result was erased with the instance, which may not have been known when it was leased. */
+static bool is_gone(const struct sim *sim, const struct claim *claim)
+{
+    uint32_t index = find_id(sim, (str){ claim->step_id, ID_SIZE });
+
+    return index != SUBJECTS_MAX && sim->subjects[index].is_erased;
+}
+
 static void check_promises(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->subject_count; i++) {
@@ -279,13 +292,14 @@ static void check_promises(struct sim *sim)
             FAIL(sim, subject, "C1 durable", "it was created, and is not there");
         check_family(sim, subject);
     }
+    senders_check(sim);
     for (uint32_t i = 0; i < sim->act_count; i++) {
         check_promise(sim, &sim->acts[i]);
         if (sim->acts[i].kind == ACT_SIGNAL && sim->acts[i].entry)
             check_queue(sim, &sim->acts[i]);
     }
     for (uint32_t i = 0; i < sim->claim_count; i++)
-        if (sim->claims[i].is_taken && !sim->claims[i].is_seen)
+        if (sim->claims[i].is_taken && !sim->claims[i].is_seen && !is_gone(sim, &sim->claims[i]))
             sim_fail(sim, "C1 durable",
                      "the result of attempt %u of %s was taken, and is not there",
                      sim->claims[i].attempt, sim->claims[i].step_id);
@@ -304,9 +318,10 @@ void check_store(struct sim *sim)
 {
     struct verify_report report;
 
-    EXPECT_OK(verify_run(engine_store(sim->nodes[0]->engine), &heap_libc,
-                         &(struct verify_request){ .flows = &flow_behavior }, &report,
-                         &sim->error));
+    EXPECT_OK(
+        verify_run(engine_store(sim->nodes[0]->engine), &heap_libc,
+                   &(struct verify_request){ .flows = &flow_behavior, .is_schema_known = true },
+                   &report, &sim->error));
     if (!report.valid)
         sim_fail(sim, "C13 evidence", "verify found, at record %" PRIu64 ": %s", report.bad_pos,
                  report.what);
@@ -316,7 +331,9 @@ void check_whole(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->subject_count; i++)
         sim->subjects[i].fold.count = 0;
+    sim->booked_count = 0;
     check_all(sim);
+    check_rate(sim);
     check_store(sim);
     tally_check(sim);
 }

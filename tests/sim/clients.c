@@ -39,7 +39,7 @@ struct subject *new_subject(struct sim *sim, enum process process, uint32_t act)
     memset(subject, 0, sizeof *subject);
     subject->process = process;
     subject->act = act;
-    subject->parent = subject->of = SUBJECTS_MAX;
+    subject->parent = subject->of = subject->sender = SUBJECTS_MAX;
     if (process == PROCESS_DOOR)
         snprintf(subject->state, sizeof subject->state, "shut");
     return subject;
@@ -80,16 +80,19 @@ static void send_create(struct sim *sim, struct act *act)
     struct subject *subject = &sim->subjects[act->subject];
     struct node *answer;
     uint32_t number = act_index(sim, act);
-    char version[16] = "";
+    char version[16] = "", items[64] = "";
     pawl_status status;
 
+    for (uint32_t i = 0; i < item_count(subject) && subject->process == PROCESS_LOAD; i++)
+        snprintf(items + strlen(items), sizeof items - strlen(items), "%s%u%s",
+                 i ? "," : ",\"items\":[", i, i + 1 < item_count(subject) ? "" : "]");
     if (act->version)
         snprintf(version, sizeof version, "@%u", act->version);
     status = sim_ask(sim, &answer, "instance.create",
-                     "{\"definition\":\"%s%s\",\"input\":{\"n\":%u,\"count\":%u},"
+                     "{\"definition\":\"%s%s\",\"input\":{\"n\":%u,\"count\":%u%s},"
                      "\"subject_ref\":\"s%u\",\"actor_ref\":\"c%u\",\"idempotency_key\":\"k%u\"}",
                      process_names[subject->process], version, subject->number, subject->rounds,
-                     act->subject, number, number);
+                     items, act->subject, number, number);
     if (act->outcome == OUTCOME_DONE && outcome_of(status) == OUTCOME_REFUSED &&
         !world_is_faulty(sim))
         sim_fail(sim, "C4 once", "a repeated create is refused: %s", sim->error.message);
@@ -104,7 +107,7 @@ static void send_create(struct sim *sim, struct act *act)
 
 static void create(struct sim *sim)
 {
-    enum process process = (enum process)dice_below(&sim->dice, PROCESS_COUNT);
+    enum process process = (enum process)dice_below(&sim->dice, PROCESS_NOTICE);
     struct subject *subject;
     struct act *act;
 
@@ -140,8 +143,8 @@ static pawl_status predict(const struct subject *subject, const struct act *act)
 /* The door may shut by itself: its state is certain only where no deadline runs. */
 static bool is_certain(const struct subject *subject)
 {
-    return subject->state[0] && strcmp(subject->state, DOOR_DEADLINE_STATE) != 0 &&
-           subject->held == HELD_NO;
+    return subject->process == PROCESS_DOOR && subject->state[0] &&
+           strcmp(subject->state, DOOR_DEADLINE_STATE) != 0 && subject->held == HELD_NO;
 }
 
 static void note_state(struct subject *subject, str state)
@@ -335,8 +338,8 @@ static void send_cancel(struct sim *sim, struct act *act)
         strcmp(subject->state, "gone") != 0 && strcmp(subject->state, DOOR_DEADLINE_STATE) != 0)
         sim_fail(sim, "I3 declared transitions", "a door in %s was cancelled", subject->state);
     subject->state[0] = '\0';
-    if (status == PAWL_OK) /* what has ended is not paused */
-        subject->held = HELD_NO;
+    if (status == PAWL_OK && !str_is(sim_text(answer, "new_state"), "running"))
+        subject->held = HELD_NO; /* what has ended is not paused; what cleans up first may be */
     doubt_leases(sim, subject);
 }
 
@@ -462,12 +465,26 @@ static void push_door(struct sim *sim, struct subject *subject)
     send_fire(sim, act);
 }
 
+void client_push_desk(struct sim *sim, struct subject *subject)
+{
+    const char *state = subject->fold.state;
+    struct act *act;
+
+    if (strcmp(state, "busy") == 0 || strcmp(state, "closed") == 0)
+        return;
+    act = new_act(sim, ACT_FIRE, subject_index(sim, subject),
+                  strcmp(state, "sad") == 0 ? "leave" : "send");
+    send_fire(sim, act);
+}
+
 void client_push(struct sim *sim, struct subject *subject)
 {
     if (subject->held != HELD_NO)
         caller_pause(sim, subject, false);
     if (subject->process == PROCESS_DOOR)
         push_door(sim, subject);
+    else if (subject->process == PROCESS_DESK)
+        client_push_desk(sim, subject);
     else if (subject->process == PROCESS_ORDER)
         caller_approve(sim, subject, false);
 }

@@ -1,20 +1,9 @@
 /* fold.c - histories, read entry by entry with rules of the checker's own. Each rule has its name from
  * docs/internals/simulation.md. */
-#include "sim/sim.h"
+#include "sim/reading.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The history that is read. */
-struct reading {
-    struct sim *sim;
-    struct subject *subject;
-    struct fold *fold;
-    uint32_t index;
-    const pawl_entry *entry;
-};
-
-#define FAIL(r, rule, ...) fold_fail((r)->sim, (r)->subject, (rule), __VA_ARGS__)
 
 _Noreturn void fold_fail(struct sim *sim, const struct subject *subject, const char *rule,
                          const char *format, ...)
@@ -36,6 +25,16 @@ _Noreturn void fold_fail(struct sim *sim, const struct subject *subject, const c
 static bool is(const pawl_entry *entry, const char *action)
 {
     return strcmp(entry->action, action) == 0;
+}
+
+bool reading_is(const struct reading *r, const char *action)
+{
+    return is(r->entry, action);
+}
+
+bool reading_is_of(const struct reading *r, const char *step)
+{
+    return r->entry->step && strcmp(r->entry->step, step) == 0;
 }
 
 /* ---- All processes ---- */
@@ -86,11 +85,11 @@ static bool concerns(const struct sim *sim, const struct act *act, uint32_t inde
     return false;
 }
 
-/* A tree that has begun its try is cancelled by two entries: the first ends what runs, and the last
- * is that of any cancel. */
+/* What has to clean up first is cancelled by two entries: the first ends what runs, and the last is
+ * that of any cancel. */
 static bool is_named(const struct act *act, const pawl_entry *entry)
 {
-    if (act->kind == ACT_CANCEL && is(entry, "clean-up"))
+    if (act->kind == ACT_CANCEL && (is(entry, "clean-up") || is(entry, "compensate")))
         return true;
     if (act->kind == ACT_SIGNAL || act->kind == ACT_BROADCAST)
         return is(entry, "signal");
@@ -105,7 +104,8 @@ static void check_act(struct reading *r)
     struct act *act = act_of(r);
     uint64_t bit = UINT64_C(1) << r->index;
 
-    if (!act || act->kind == ACT_CREATE || act->kind == ACT_REDRIVE)
+    if (!act || act->kind == ACT_CREATE || act->kind == ACT_REDRIVE ||
+        (r->subject->sender != SUBJECTS_MAX && is(entry, "start")))
         return;
     if (!concerns(r->sim, act, r->index))
         FAIL(r, "C2 no phantom", "%s was sent to s%u", entry->actor_ref, act->subject);
@@ -114,7 +114,8 @@ static void check_act(struct reading *r)
              act->action);
     if (act->outcome == OUTCOME_REFUSED)
         FAIL(r, "C3 refused", "%s was refused", entry->actor_ref);
-    if (act->kind == ACT_CANCEL && r->fold->is_cleaning && is(entry, "cancel"))
+    if (act->kind == ACT_CANCEL && (r->fold->is_cleaning || r->fold->is_undoing) &&
+        (is(entry, "cancel") || is(entry, "compensate")))
         return;
     if (act->seen & bit)
         FAIL(r, "C4 once", "%s has two entries", entry->actor_ref);
@@ -144,7 +145,7 @@ static bool is_allowed_held(enum process process, const pawl_entry *entry)
     static const char *const events[] = { "step.start",   "timer", "signal",
                                           "gate.approve", "child", NULL };
 
-    if (process == PROCESS_DOOR)
+    if (process == PROCESS_DOOR || process == PROCESS_DESK)
         return false;
     return process == PROCESS_KEEPER || process == PROCESS_CLERK ? is_one_of(entry, answers)
                                                                  : !is_one_of(entry, events);
@@ -157,8 +158,7 @@ static void check_held(struct reading *r)
 
     if (subject->held != HELD_YES || subject->held_count == UINT32_MAX ||
         r->fold->count <= subject->held_count || (act && act->kind == ACT_CANCEL) ||
-        r->fold->is_cleaning ||
-        is_allowed_held(subject->process, r->entry))
+        r->fold->is_cleaning || r->fold->is_undoing || is_allowed_held(subject->process, r->entry))
         return;
     FAIL(r, "paused", "%s, and it had %u entries when it was paused", r->entry->action,
          subject->held_count);
@@ -169,7 +169,7 @@ static void check_held(struct reading *r)
 /* A process that opens the store has only the wall clock to tell how much time has passed: if that
  * was set, the store's clock and all due times may have been shifted, and recorded times before and
  * after cannot be compared. */
-static void check_early(struct reading *r, int64_t armed_ms, int64_t after_ms)
+void reading_early(struct reading *r, int64_t armed_ms, int64_t after_ms)
 {
     int64_t at_ms = r->entry->recorded_at_ms;
 
@@ -194,13 +194,13 @@ static void check_door(struct reading *r)
     if (way->needs_reason && !entry->reason)
         FAIL(r, "I3 declared transitions", "%s without a reason", entry->action);
     if (entry->actor_ref && strcmp(entry->actor_ref, "pawl/timer") == 0)
-        check_early(r, r->fold->recorded_ms, DOOR_DEADLINE_MS);
+        reading_early(r, r->fold->recorded_ms, DOOR_DEADLINE_MS);
     r->fold->has_ended = door_is_end(entry->to_state);
 }
 
 /* ---- Flows ---- */
 
-static uint32_t step_index(struct reading *r, const char *name)
+uint32_t reading_step(struct reading *r, const char *name)
 {
     struct fold *fold = r->fold;
 
@@ -222,7 +222,7 @@ bool fold_is_completed(const struct fold *fold, const char *step)
     return false;
 }
 
-static void must_follow(struct reading *r, const char *step, const char *before)
+void reading_follow(struct reading *r, const char *step, const char *before)
 {
     if (!fold_is_completed(r->fold, before))
         FAIL(r, "C11 joins", "%s begins before the end of %s", step, before);
@@ -239,9 +239,9 @@ static void check_way(struct reading *r, const char *step)
         r->fold->way_version = r->fold->version;
     }
     if (strcmp(step, "paid") == 0)
-        must_follow(r, step, is_even ? "rest" : "brief");
+        reading_follow(r, step, is_even ? "rest" : "brief");
     if (strcmp(step, "paid") == 0 && r->fold->way_version == 2)
-        must_follow(r, step, "extra");
+        reading_follow(r, step, "extra");
 }
 
 /* A try that fails goes by its rescue to its end. */
@@ -250,7 +250,7 @@ static void check_rescue(struct reading *r, const char *step)
     if (r->fold->is_cleaning && strcmp(step, "tidy") != 0)
         FAIL(r, "cancel", "%s begins after the cancel", step);
     if (strcmp(step, "tidy") == 0 && r->subject->of == SUBJECTS_MAX && !r->fold->is_cleaning &&
-        !fold_is_completed(r->fold, "risky") && !r->fold->steps[step_index(r, "note")].completed)
+        !fold_is_completed(r->fold, "risky") && !r->fold->steps[reading_step(r, "note")].completed)
         FAIL(r, "C15 rescue", "risky failed, and tidy begins without its rescue");
 }
 
@@ -258,43 +258,54 @@ static void check_order(struct reading *r, const char *step)
 {
     for (const struct order_rule *rule = order_rules; rule->step; rule++)
         if (rule->process == r->subject->process && strcmp(rule->step, step) == 0)
-            must_follow(r, step, rule->before);
+            reading_follow(r, step, rule->before);
     if (r->subject->process == PROCESS_TREE)
         check_rescue(r, step);
+}
+
+static uint32_t attempts_of(const char *step)
+{
+    return strcmp(step, "risky") == 0 || strcmp(step, "pay") == 0 || strcmp(step, "tell") == 0
+               ? RISKY_ATTEMPTS_MAX
+           : strcmp(step, "bill") == 0   ? BILL_ATTEMPTS_MAX
+           : strstr(step, ".compensate") ? UNDO_ATTEMPTS_MAX
+                                         : ATTEMPTS_MAX;
 }
 
 static void check_started(struct reading *r)
 {
     const pawl_entry *entry = r->entry;
-    uint32_t index = step_index(r, entry->step);
-    uint32_t most = strcmp(entry->step, "risky") == 0 ? RISKY_ATTEMPTS_MAX : ATTEMPTS_MAX;
+    uint32_t index = reading_step(r, entry->step);
+    uint32_t most = attempts_of(entry->step);
 
     check_order(r, entry->step);
     if (r->fold->steps[index].completed)
         FAIL(r, "X1 one result", "%s is started after its end", entry->step);
-    if (r->fold->steps[index].is_reused && r->subject->process != PROCESS_TREE)
+    if (r->fold->steps[index].is_reused && r->subject->process != PROCESS_TREE &&
+        r->subject->process != PROCESS_LOAD)
         FAIL(r, "X1 one result", "%s is started, and has a result from before", entry->step);
     if (entry->attempt != ++r->fold->steps[index].started || entry->attempt > most)
         FAIL(r, "X4 attempts", "attempt %u of %s is its start %u", entry->attempt, entry->step,
              r->fold->steps[index].started);
 }
 
-/* A result of a worker names the claim that it was sent for. */
-static void check_nonce(struct reading *r)
+/* A result of a worker names the claim that it was sent for. What is erased names nothing. */
+struct claim *reading_nonce(struct reading *r)
 {
     const pawl_entry *entry = r->entry;
     const char *at = entry->payload ? strstr(entry->payload, "\"nonce\":") : NULL;
     unsigned long nonce = at ? strtoul(at + 8, NULL, 10) : 0;
     struct claim *claim = &r->sim->claims[nonce % CLAIMS_MAX];
 
-    if (!at || !entry->step || strcmp(entry->step, "end") == 0)
-        return;
+    if (!at || !entry->step || strcmp(entry->step, "end") == 0 || strcmp(entry->step, "rows") == 0)
+        return NULL;
     if (nonce >= r->sim->claim_count || !claim->is_sent)
         FAIL(r, "C8 effects", "a result that no worker has sent: %.60s", entry->payload);
     if (strcmp(claim->name, entry->step) != 0 || claim->attempt != entry->attempt)
         FAIL(r, "C9 fenced", "attempt %u of %s has the result of attempt %u of %s", entry->attempt,
              entry->step, claim->attempt, claim->name);
     claim->is_seen = true;
+    return claim;
 }
 
 /* A rescue sees what went wrong. */
@@ -309,7 +320,7 @@ static void check_error_known(struct reading *r)
 static void end_step(struct reading *r)
 {
     const char *step = r->entry->step;
-    uint32_t index = step_index(r, step);
+    uint32_t index = reading_step(r, step);
 
     check_order(r, step);
     if (r->subject->process == PROCESS_ORDER)
@@ -324,7 +335,7 @@ static void end_step(struct reading *r)
 static void fail_step(struct reading *r)
 {
     const char *step = r->entry->step;
-    uint32_t index = step_index(r, step);
+    uint32_t index = reading_step(r, step);
     bool is_spawn =
         strcmp(step, "one") == 0 || strcmp(step, "two") == 0 || strcmp(step, "mind") == 0;
 
@@ -344,20 +355,19 @@ static void check_finished(struct reading *r)
         FAIL(r, "C11 joins", "it ends before its last step");
 }
 
-static void check_flow(struct reading *r)
+static void note_flow(struct reading *r)
 {
     const pawl_entry *entry = r->entry;
 
-    r->fold->is_cleaning = r->fold->is_cleaning || is(entry, "clean-up");
     if (is(entry, "amend"))
         r->fold->version = 2;
     else if (is(entry, "step.start"))
         check_started(r);
     else if (is(entry, "step.complete") && entry->step) {
-        check_nonce(r);
+        reading_nonce(r);
         end_step(r);
     } else if (is(entry, "step.retry") && entry->step) /* given back: it keeps its number */
-        r->fold->steps[step_index(r, entry->step)].started = entry->attempt - 1;
+        r->fold->steps[reading_step(r, entry->step)].started = entry->attempt - 1;
     else if (is(entry, "step.fail") && entry->step)
         fail_step(r);
     else if (is(entry, "gate.approve") && entry->step) {
@@ -365,14 +375,30 @@ static void check_flow(struct reading *r)
             end_step(r);
     } else if ((is(entry, "timer") || is(entry, "signal") || is(entry, "child")) && entry->step) {
         if (is(entry, "timer") && strcmp(entry->step, "rest") == 0)
-            check_early(r, r->fold->rested_ms, REST_MS);
+            reading_early(r, r->fold->rested_ms, REST_MS);
         end_step(r);
     }
     if (is(entry, "finish"))
         check_finished(r);
-    if (is(entry, "start") ||
-        (is(entry, "step.complete") && entry->step && strcmp(entry->step, "ship") == 0))
+}
+
+static void check_flow(struct reading *r)
+{
+    const pawl_entry *entry = r->entry;
+
+    r->fold->is_cleaning = r->fold->is_cleaning || is(entry, "clean-up");
+    if (groups_is_item(r))
+        groups_item(r);
+    else
+        note_flow(r);
+    if (is(entry, "start") || (is(entry, "step.complete") && reading_is_of(r, "ship")))
         r->fold->rested_ms = entry->recorded_at_ms;
+    if (r->subject->process == PROCESS_TRIP)
+        sagas_trip(r);
+    if (r->subject->process == PROCESS_LOAD)
+        groups_load(r);
+    if (r->subject->process == PROCESS_TREE)
+        groups_tree(r);
 }
 
 /* ---- Code ---- */
@@ -390,14 +416,15 @@ static void check_code(struct reading *r)
     const char *n = entry->payload ? strstr(entry->payload, "\"n\":") : NULL;
 
     if (is_tick(entry))
-        check_early(r, fold->ticked_ms, r->subject->process == PROCESS_CLERK ? BORED_MS : TICK_MS);
+        reading_early(r, fold->ticked_ms,
+                      r->subject->process == PROCESS_CLERK ? BORED_MS : TICK_MS);
     fold->ticks += is_tick(entry);
     if (is(entry, "signal")) {
         fold->signals++;
         fold->sum += n ? strtoull(n + 4, NULL, 10) : 0;
     }
     if (is(entry, "step.complete"))
-        check_nonce(r);
+        reading_nonce(r);
     if (!is(entry, "step.start") && !is(entry, "step.retry") && !is(entry, "step.fail") &&
         !is(entry, "amend"))
         fold->ticked_ms = entry->recorded_at_ms;
@@ -444,13 +471,17 @@ void fold_entry(struct sim *sim, struct subject *subject, const pawl_entry *entr
     check_identity(&r);
     check_act(&r);
     check_held(&r);
+    if (subject->is_erased && entry->payload)
+        FAIL(&r, "erasing", "it is erased, and its payload is there: %.60s", entry->payload);
     if (subject->process == PROCESS_DOOR)
         check_door(&r);
+    else if (subject->process == PROCESS_DESK)
+        sagas_desk(&r);
     else if (subject->process == PROCESS_KEEPER || subject->process == PROCESS_CLERK)
         check_code(&r);
     else
         check_flow(&r);
-    if (subject->process != PROCESS_DOOR)
+    if (subject->process != PROCESS_DOOR && subject->process != PROCESS_DESK)
         fold->has_ended =
             strcmp(entry->to_state, "running") != 0 && strcmp(entry->to_state, "created") != 0;
     fold->recorded_ms = entry->recorded_at_ms;

@@ -2,8 +2,8 @@
  * fold.c reads their histories. Code is in code.c. */
 #include "sim/sim.h"
 
-const char *const process_names[PROCESS_COUNT] = { "door",   "order", "tree",
-                                                   "keeper", "clerk", "pair" };
+const char *const process_names[PROCESS_COUNT] = { "door", "order", "tree", "keeper", "clerk",
+                                                   "pair", "trip",  "load", "desk",   "notice" };
 
 /* ---- The machine ---- */
 
@@ -56,7 +56,8 @@ bool door_is_end(const char *state)
 
 /* ---- Flows ---- */
 
-#define TRIED "idempotent: true, retry: {max: 5, backoff: [1s]}"
+#define TRIED  "idempotent: true, retry: {max: 5, backoff: [1s]}"
+#define UNDONE "{tool: press, retry: {max: 20, backoff: [1s]}}"
 
 /* Two versions of a graph: by the second one there is a step more between the rest and the payment. */
 #define ORDER(next, more)                                                                          \
@@ -99,13 +100,64 @@ static const char pair_source[] = "name: pair\n"
                                   "      - {name: two, spawn: {definition: tree, input: {}}}\n"
                                   "  - {name: both, tool: pick, " TRIED "}\n";
 
+/* What was done is undone, the last one first. Limits, an error that is never tried again, ways on
+ * after one; its end is told. */
+static const char trip_source[] =
+    "name: trip\n"
+    "notify: {definition: notice, on: [completed, failed]}\n"
+    "steps:\n"
+    "  start: {name: book, tool: left, " TRIED ", rate: {max: 2, per: 1m}, compensate: " UNDONE
+    ", next: hire}\n"
+    "  hire: {tool: right, " TRIED ", concurrency: {max: 1}, compensate: " UNDONE ", next: bill}\n"
+    "  bill: {tool: risky, idempotent: true, retry: {max: 3, backoff: [1s], never: [clumsy]},"
+    " wait_for_worker: 40s, on_error: [{if: 'error == \"no-worker\"', then: late},"
+    " {if: \"true\", then: mend}], next: pay}\n"
+    "  late: {tool: set, args: {late: true}, next: pay}\n"
+    "  mend: {tool: press, " TRIED ", next: pay}\n"
+    "  pay: {tool: fetch, idempotent: true, retry: {max: 2, backoff: [1s]}, next: end}\n"
+    "  end: {tool: set, args: {done: true}, done: true}\n";
+
+static const char load_source[] = "name: load\n"
+                                  "retention: {after_end: 2m, then: erase}\n"
+                                  "do:\n"
+                                  "  - {name: rows, map: {over: \"{{input.items}}\", tolerate: 1, "
+                                  "max_parallel: 2, step: {tool: row,"
+                                  " args: {n: \"{{index}}\"}, " TRIED "}}}\n"
+                                  "  - try:\n"
+                                  "      - do:\n"
+                                  "          - {name: knock, tool: label, " TRIED "}\n"
+                                  "          - {name: open, wait: {signal: paid}}\n"
+                                  "        timeout: 50s\n"
+                                  "    rescue:\n"
+                                  "      - {name: leave, tool: press, " TRIED "}\n"
+                                  "    finally:\n"
+                                  "      - {name: shut, tool: press, " TRIED "}\n";
+
+static const char desk_source[] =
+    "name: desk\n"
+    "states: [fresh, busy, sad, closed]\n"
+    "initial_state: fresh\n"
+    "terminal_states: [closed]\n"
+    "terminal_kinds: {closed: success}\n"
+    "transitions:\n"
+    "  - {from_state: fresh, action: send, to_state: busy, starts: {definition: notice, input: {n: "
+    "1},"
+    " on_end: {completed: cheer, failed: sadden, cancelled: sadden}}}\n"
+    "  - {from_state: busy, action: cheer, to_state: closed, by: engine}\n"
+    "  - {from_state: busy, action: sadden, to_state: sad, by: engine}\n"
+    "  - {from_state: sad, action: leave, to_state: closed}\n";
+
+static const char notice_source[] =
+    "name: notice\n"
+    "steps:\n"
+    "  tell: {tool: tell, idempotent: true, retry: {max: 2, backoff: [1s]}, done: true}\n";
+
 const char *const process_sources[] = {
-    door_source,
-    ORDER("paid", ""),
-    ORDER("extra", "  extra: {tool: press, " TRIED ", next: paid}\n"),
-    tree_source,
-    pair_source,
-    NULL,
+    notice_source,     door_source,
+    ORDER("paid", ""), ORDER("extra", "  extra: {tool: press, " TRIED ", next: paid}\n"),
+    tree_source,       pair_source,
+    trip_source,       load_source,
+    desk_source,       NULL,
 };
 
 const struct order_rule order_rules[] = {
@@ -116,5 +168,7 @@ const struct order_rule order_rules[] = {
     { PROCESS_ORDER, "mind", "end" },   { PROCESS_TREE, "left", "risky" },
     { PROCESS_TREE, "right", "risky" }, { PROCESS_TREE, "tidy", "last" },
     { PROCESS_PAIR, "one", "both" },    { PROCESS_PAIR, "two", "both" },
-    { PROCESS_COUNT, NULL, NULL },
+    { PROCESS_TRIP, "book", "hire" },   { PROCESS_TRIP, "hire", "bill" },
+    { PROCESS_TRIP, "pay", "end" },     { PROCESS_LOAD, "rows", "knock" },
+    { PROCESS_LOAD, "knock", "open" },  { PROCESS_COUNT, NULL, NULL },
 };

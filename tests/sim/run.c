@@ -18,7 +18,8 @@ static uint64_t present_seed;
 static bool is_over(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->subject_count; i++)
-        if (sim->subjects[i].id[0] && !sim->subjects[i].has_ended)
+        if (sim->subjects[i].id[0] &&
+            (!sim->subjects[i].has_ended || senders_owe(sim, &sim->subjects[i])))
             return false;
     return true;
 }
@@ -27,8 +28,11 @@ static void name_idle(struct sim *sim)
 {
     struct node *answer;
 
+    sim_look(sim, &answer, "alarm.list", "{}");
     for (uint32_t i = 0; i < sim->subject_count; i++)
-        if (sim->subjects[i].id[0] && !sim->subjects[i].has_ended) {
+        if (senders_owe(sim, &sim->subjects[i]))
+            sim_note(sim, "nobody was told of s%u (%s)", i, sim->subjects[i].id);
+        else if (sim->subjects[i].id[0] && !sim->subjects[i].has_ended) {
             sim_look(sim, &answer, "instance.get", "{\"instance_id\":\"%s\"}", sim->subjects[i].id);
             sim_look(sim, &answer, "instance.why", "{\"instance_id\":\"%s\"}", sim->subjects[i].id);
             sim_look(sim, &answer, "instance.steps", "{\"instance_id\":\"%s\"}",
@@ -60,6 +64,11 @@ static void heal(struct sim *sim)
         check_all(sim);
         scope_clear(&sim->scope);
     }
+    world_pass(sim, 2 * RETENTION_MS);
+    sim_run_due(sim);
+    sim_run_due(sim);
+    check_all(sim);
+    check_retention(sim);
 }
 
 /* ---- A run ---- */

@@ -23,6 +23,8 @@
 #define CLAIMS_MAX   512
 #define NODES_MAX    2
 #define STEPS_MAX    20
+#define ITEMS_MAX    6
+#define BOOKED_MAX   256
 #define LINES_MAX    12
 #define INPUT_MAX    8192 /* bytes of a call */
 #define TRACE_LINES  60
@@ -46,6 +48,10 @@ enum process {
     PROCESS_KEEPER,
     PROCESS_CLERK,
     PROCESS_PAIR,
+    PROCESS_TRIP,
+    PROCESS_LOAD,
+    PROCESS_DESK,
+    PROCESS_NOTICE, /* made by trips and desks, never by a client */
     PROCESS_COUNT,
 };
 
@@ -64,6 +70,7 @@ enum act_kind {
     ACT_APPROVE,
     ACT_AMEND,
     ACT_REDRIVE,
+    ACT_ERASE,
 };
 
 /* A call of a client. Its actor_ref is "c" and its index, its idempotency key "k" and its index. */
@@ -102,11 +109,20 @@ struct fold {
     struct {
         char name[32];
         uint32_t started, completed; /* entries */
+        uint32_t done_at, undone_at; /* TRIP: the entries of its end, and of its compensation's */
         bool is_reused;              /* its result is that of the instance before it */
     } steps[STEPS_MAX];
     uint32_t step_count;
     uint32_t ticks, signals, answers, approvals;
     uint64_t sum;               /* CLERK: of what the signals said */
+    char failed[32];            /* the step that failed last */
+    bool is_undoing;            /* TRIP: what was done is undone */
+    bool is_refused;            /* TRIP: `bill` failed with an error that is never tried again */
+    int64_t group_ms;           /* LOAD: when the group with a timeout began; 0: it has not */
+    bool is_timed_out;          /* LOAD: its time was over */
+    uint32_t items_running;     /* LOAD: of its map */
+    uint32_t items[ITEMS_MAX];  /* LOAD: 1 + the claim whose result the item has; 0: none */
+    char told[12], told_of[27]; /* DESK: how what it started has ended, as it was told */
     char lines[LINES_MAX][160]; /* the last entries, in words */
 };
 
@@ -116,6 +132,7 @@ struct subject {
     char id[27];         /* "": not known */
     uint32_t act;        /* that created it; ACTS_MAX: a child */
     uint32_t parent, of; /* of a child; of a redriven one: that it runs again. Else SUBJECTS_MAX */
+    uint32_t sender;     /* NOTICE: that it was started by. Else SUBJECTS_MAX */
     uint32_t number;     /* its input `n` */
     uint32_t rounds;     /* KEEPER, CLERK: its input `count` */
     enum outcome created;
@@ -126,6 +143,8 @@ struct subject {
     bool has_ended;    /* a terminal state was seen */
     bool is_listed;    /* in the list that was just read */
     uint32_t life;     /* of the world, when its history was last read */
+    enum held erased;  /* by a call; MAYBE: its outcome is not known */
+    bool is_erased;    /* as the store says */
     enum held held;
     uint32_t held_count; /* HELD_YES: entries when it was paused; UINT32_MAX: not known */
     struct fold fold;
@@ -134,6 +153,7 @@ struct subject {
 /* A step in the hands of a worker. Its nonce, the result of the step, is its index. */
 struct claim {
     uint32_t subject, attempt;
+    uint32_t item; /* of a map; ITEMS_MAX: none */
     char step_id[64], lease[40], name[32];
     int64_t until_ms; /* by `elapsed_ms`: the lease holds until then */
     uint32_t life;    /* of the process that leased it */
@@ -189,6 +209,8 @@ struct sim {
     struct subject subjects[SUBJECTS_MAX];
     struct claim claims[CLAIMS_MAX];
     uint32_t act_count, subject_count, claim_count, create_count;
+    int64_t booked_ms[BOOKED_MAX]; /* when trips began their first step */
+    uint32_t booked_count;
     struct streamed *stream;
     uint32_t stream_count, stream_capacity;
 
@@ -243,6 +265,7 @@ extern const char *const process_names[PROCESS_COUNT];
 extern const char *const process_sources[]; /* ends with NULL */
 pawl_status code_register(struct sim *sim, pawl *p);
 void tally_begin(void);            /* makes the host's own table, in the new store */
+void views_drop(void);
 void tally_check(struct sim *sim); /* the host's rows are those of the turns that were taken */
 /* The door's transition, or NULL. */
 struct door_way {
@@ -261,6 +284,15 @@ bool door_is_end(const char *state);
 #define BORED_MS            40000
 #define BONUS               7 /* of the clerk's second release */
 #define APPROVALS           2u
+#define BILL_ATTEMPTS_MAX   3u
+#define UNDO_ATTEMPTS_MAX   20u
+#define NO_WORKER_MS        40000
+#define GROUP_MS            50000
+#define RETENTION_MS        120000
+#define ITEMS_AT_ONCE       2u
+#define ITEMS_TOLERATED     1u
+#define BOOKED_WITHIN_MS    60000 /* no more than BOOKED_MOST trips begin in such a span */
+#define BOOKED_MOST         2u
 /* Does `step` have to wait for the end of `before`? */
 struct order_rule {
     enum process process;
@@ -285,10 +317,20 @@ void caller_broadcast(struct sim *sim);
 void caller_retry(struct sim *sim, struct act *act);
 void caller_pause(struct sim *sim, struct subject *subject, bool is_pause);
 void caller_approve(struct sim *sim, struct subject *subject, bool is_reject);
+void client_push_desk(struct sim *sim, struct subject *subject);
+bool claim_holds(const struct sim *sim, const struct claim *claim); /* its lease, for certain */
+uint32_t item_count(const struct subject *subject);                 /* LOAD */
 void worker_act(struct sim *sim);
 void worker_finish_all(struct sim *sim);
 
-/* check.c, fold.c, stream.c */
+/* check.c, senders.c, fold.c, stream.c */
+bool senders_owe(const struct sim *sim,
+                 const struct subject *subject); /* a notice that is not there */
+void senders_meet(struct sim *sim, struct subject *notice, const struct node *row);
+void senders_check(struct sim *sim);
+void check_erased(struct sim *sim, struct subject *subject, const struct node *row);
+void check_retention(struct sim *sim); /* long after the end */
+void check_rate(struct sim *sim);
 void check_all(struct sim *sim);   /* what changed since the last check */
 void check_whole(struct sim *sim); /* all that was ever seen, from its beginning, and the store */
 void check_store(struct sim *sim);

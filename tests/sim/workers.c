@@ -2,7 +2,8 @@
 #include "sim/sim.h"
 #include <stdio.h>
 
-#define TOOLS    "[\"pick\",\"pack\",\"label\",\"left\",\"right\",\"risky\",\"fetch\"]"
+#define TOOLS                                                                                      \
+    "[\"pick\",\"pack\",\"label\",\"left\",\"right\",\"risky\",\"fetch\",\"row\",\"tell\"]"
 #define PAD_MAX  3000 /* bytes of a result, at most */
 #define TURN_MAX 4    /* answers of one turn */
 
@@ -17,6 +18,16 @@ static uint32_t subject_of(struct sim *sim, str instance_id)
 static bool is_same(const struct claim *claim, str step_id, uint32_t attempt)
 {
     return str_is(step_id, claim->step_id) && claim->attempt == attempt;
+}
+
+/* One `hire` of all trips is under way at a time. */
+static void check_limit(struct sim *sim, const struct claim *claim)
+{
+    for (const struct claim *other = sim->claims; other < claim; other++)
+        if (strcmp(claim->name, "hire") == 0 && strcmp(other->name, "hire") == 0 &&
+            claim_holds(sim, other))
+            sim_fail(sim, "limits", "%s was leased while %s is under way", claim->step_id,
+                     other->step_id);
 }
 
 static void note_claim(struct sim *sim, const struct node *step, int64_t lease_ms)
@@ -36,11 +47,17 @@ static void note_claim(struct sim *sim, const struct node *step, int64_t lease_m
     claim = &sim->claims[sim->claim_count++];
     *claim = (struct claim){ .subject = subject_of(sim, sim_text(step, "instance_id")),
                              .attempt = attempt,
+                             .item = ITEMS_MAX,
                              .until_ms = sim->elapsed_ms + lease_ms,
                              .life = sim->life };
     snprintf(claim->step_id, sizeof claim->step_id, "%.*s", STR_ARG(step_id));
     snprintf(claim->lease, sizeof claim->lease, "%.*s", STR_ARG(sim_text(step, "lease")));
     snprintf(claim->name, sizeof claim->name, "%.*s", STR_ARG(sim_text(step, "name")));
+    if (node_find(step, "args") && sim_number(node_find(step, "args"), "n") >= 0 &&
+        str_is(sim_text(step, "tool"), "row"))
+        claim->item = (uint32_t)sim_number(node_find(step, "args"), "n");
+    claim->may_be_lost = strcmp(claim->name, "knock") == 0; /* its group has a timeout */
+    check_limit(sim, claim);
 }
 
 static void note_claims(struct sim *sim, const struct node *answer, int64_t lease_ms)
@@ -70,7 +87,7 @@ static bool is_overtaken(const struct sim *sim, const struct claim *claim)
 {
     for (const struct claim *later = claim + 1; later < sim->claims + sim->claim_count; later++)
         if (claim->subject != SUBJECTS_MAX && later->subject == claim->subject &&
-            strcmp(later->name, claim->name) == 0)
+            later->item == claim->item && strcmp(later->name, claim->name) == 0)
             return later->attempt > claim->attempt;
     return false;
 }
@@ -85,7 +102,7 @@ static bool may_have_failed(const struct sim *sim, uint32_t subject)
 }
 
 /* The lease holds: by the time that has really passed, and nothing was done that may end it. */
-static bool must_hold(const struct sim *sim, const struct claim *claim)
+bool claim_holds(const struct sim *sim, const struct claim *claim)
 {
     const struct subject *subject = &sim->subjects[claim->subject];
 
@@ -120,7 +137,7 @@ static const char *result_of(uint32_t nonce, char out[PAD_MAX + 64])
 
 static void complete(struct sim *sim, struct claim *claim)
 {
-    bool must = must_hold(sim, claim);
+    bool must = claim_holds(sim, claim);
     struct node *answer;
     char result[PAD_MAX + 64];
     uint32_t nonce = (uint32_t)(claim - sim->claims);
@@ -137,15 +154,16 @@ static void complete(struct sim *sim, struct claim *claim)
 
 static void fail(struct sim *sim, struct claim *claim)
 {
-    bool must = must_hold(sim, claim), is_last = dice_chance(&sim->dice, 250);
+    bool must = claim_holds(sim, claim), is_last = dice_chance(&sim->dice, 250);
     struct node *answer;
 
     if (claim->is_sent)
         return;
     check_answer(sim, claim,
                  sim_ask(sim, &answer, "step.fail",
-                         "{\"step_id\":\"%s\",\"lease\":\"%s\",\"error\":\"clumsy\"%s}",
-                         claim->step_id, claim->lease, is_last ? ",\"retry\":false" : ""),
+                         "{\"step_id\":\"%s\",\"lease\":\"%s\",\"error\":\"%s\"%s}", claim->step_id,
+                         claim->lease, dice_chance(&sim->dice, 500) ? "clumsy" : "tired",
+                         is_last ? ",\"retry\":false" : ""),
                  must);
     claim->may_be_lost = true;
     if (is_last && claim->subject != SUBJECTS_MAX) /* its flow fails, perhaps */

@@ -308,6 +308,7 @@ void world_prepare(void)
         EXPECT_OK(pawl_define(sim.nodes[0], *source, strlen(*source), NULL, &sim.error));
     world_close(&sim);
     tally_begin();
+    views_drop();
     disk_save(stage_path);
 }
 
