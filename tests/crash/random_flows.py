@@ -133,8 +133,9 @@ class Spawn:
 
     def run(self, world, item=None):
         status, value = self.of.outcome()
-        if status == "failed":
-            raise Failed({"reason": "child-failed", "error": value})
+        if status == "failed":  # a grandchild's is passed on as it is
+            is_passed = isinstance(value, dict) and value.get("reason") == "child-failed"
+            raise Failed(value if is_passed else {"reason": "child-failed", "error": value})
         return value
 
 
