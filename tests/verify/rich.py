@@ -198,7 +198,8 @@ def complete(path, alarm):
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         found = {row[0] for row in db.execute("SELECT DISTINCT what FROM pawl_log WHERE what < 0")}
-    assert found == set(verify.CONTROLS), f"no record of these kinds: {set(verify.CONTROLS) - found}"
+    wanted = set(verify.CONTROLS) - {verify.ARCHIVE}  # tests/http/run_archive.py forges what is archived
+    assert found == wanted, f"no record of these kinds: {wanted - found}"
 
 
 def make(pawl, build, folder, load):
