@@ -72,6 +72,34 @@ def test_a_listener_and_a_subscriber_are_told_on_the_same_channel(shell):
     client.end()
 
 
+def test_a_batch_of_2025_03_26_has_one_answer_and_no_other_version_takes_one(shell):
+    define(shell, GATED)
+    client = Stdio(shell, "mcp", "--actor", "ann")
+    ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+    client.send([ping])
+    assert client.read()["error"]["code"] == -32600  # before initialize
+    client.ask("initialize", {**HELLO, "protocolVersion": "2025-03-26"})
+    client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    call = {"jsonrpc": "2.0", "id": "c", "method": "tools/call", "params": {"name": "process_list", "arguments": {}}}
+    client.send([ping, {"jsonrpc": "2.0", "method": "notifications/x"}, 7, call, {**ping, "id": "b", "method": "no/such"}])
+    answers = client.read()
+    assert [one.get("id") for one in answers] == ["p", None, "c", "b"], answers
+    assert answers[1]["error"]["code"] == -32600 and answers[3]["error"]["code"] == -32601, answers
+    assert answers[2]["result"]["structuredContent"]["instances"] == [], answers
+    client.send([{"jsonrpc": "2.0", "method": "notifications/x"}])  # nothing to answer
+    client.send([])
+    assert client.read()["error"]["code"] == -32600
+    client.send([ping] * 101)
+    assert client.read()["error"]["code"] == -32600
+    assert client.ask("ping")["result"] == {}
+    client.end()
+    newer = Stdio(shell, "mcp")
+    newer.ask("initialize", HELLO)
+    newer.send([ping])
+    assert newer.read()["error"]["code"] == -32600
+    newer.end()
+
+
 def test_a_request_that_is_given_up_gets_no_answer_in_either_era(shell):
     define(shell, "name: slow\nmcp: {sync_wait: 60s}\nsteps:\n  wait: {tool: sleep, args: {for: 600s}, done: true}\n")
     client = Stdio(shell, "mcp")

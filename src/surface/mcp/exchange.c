@@ -477,3 +477,23 @@ void exchange_finish(struct rpc_exchange *exchange, void (*put)(void *context, s
     pthread_mutex_destroy(&nap.lock);
     pthread_cond_destroy(&nap.woken);
 }
+
+void exchange_refused_in_batch(struct rpc_exchange *exchange, struct buf *out)
+{
+    json_raw(out, STR("")); /* a comma, where one is needed */
+    error_print(exchange, out);
+}
+
+void exchange_in_batch(struct rpc_exchange *exchange, struct node *message, struct buf *out)
+{
+    if (!message_take(exchange, message) || !era_enter(exchange)) {
+        exchange_refused_in_batch(exchange, out);
+    } else if (!exchange->method_name.data) {
+        exchange_answered(exchange);
+    } else if (exchange->id.data) {
+        exchange_finish(exchange, NULL, NULL);
+        json_raw(out, buf_view(&exchange->answer));
+    } else if (str_is(exchange->method_name, "notifications/cancelled")) {
+        exchange_cancelled(exchange);
+    }
+}

@@ -100,22 +100,12 @@ static void run_in_batch(struct rpc_exchange *batch, struct node *message, struc
     if (!one)
         return;
     one->headers = batch->headers;
-    if (caller_keep(one, &batch->who) != PAWL_OK || !message_take(one, message) ||
-        !era_enter(one)) {
-        json_raw(out, STR("")); /* a comma, where one is needed */
-        error_print(one, out);
-    } else if (!one->method_name.data) {
-        exchange_answered(one);
-    } else if (!one->id.data) {
-        take_notification(one);
-    } else {
-        exchange_finish(one, NULL, NULL);
-        json_raw(out, buf_view(&one->answer));
-    }
+    if (caller_keep(one, &batch->who) == PAWL_OK)
+        exchange_in_batch(one, message, out);
+    else
+        exchange_refused_in_batch(one, out);
     exchange_free(one);
 }
-
-#define BATCH_MAX 100u
 
 /* 2025-03-26 alone has batches. */
 static pawl_status run_batch(struct op_call *call, struct rpc_exchange *exchange, struct buf *out)
@@ -125,7 +115,7 @@ static pawl_status run_batch(struct op_call *call, struct rpc_exchange *exchange
 
     exchange->session = id.data ? session_find(exchange->server, id, &exchange->who) : NULL;
     if (!exchange->session || exchange->session->version != MCP_2025_03_26 ||
-        exchange->message->count == 0 || exchange->message->count > BATCH_MAX) {
+        exchange->message->count == 0 || exchange->message->count > RPC_BATCH_MAX) {
         rpc_fail(exchange, RPC_REQUEST, "expected one message, found a batch");
         return answer_error(call, exchange, out);
     }

@@ -233,6 +233,10 @@ bool exchange_go_on(struct rpc_exchange *exchange, bool is_stopping);
  * dropped. */
 void exchange_finish(struct rpc_exchange *exchange, void (*put)(void *context, str text),
                      void *context);
+/* One message of a batch: its answer, if it has one, is added to an open array. */
+#define RPC_BATCH_MAX 100u
+void exchange_in_batch(struct rpc_exchange *exchange, struct node *message, struct buf *out);
+void exchange_refused_in_batch(struct rpc_exchange *exchange, struct buf *out);
 bool exchange_sleep(struct op_pieces *pieces, void (*wake)(void *context), void *context);
 /* Reads into what is kept of the message; `read` is one of base/node.h. */
 pawl_status exchange_read(struct rpc_exchange *exchange,

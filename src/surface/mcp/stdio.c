@@ -59,6 +59,50 @@ static void put_error(struct channel *channel, struct rpc_exchange *exchange)
     buf_fini(&line);
 }
 
+/* ---- Batches ---- */
+
+static void join_session(struct channel *channel, struct rpc_exchange *exchange)
+{
+    if (!channel->session)
+        return;
+    guard_lock(&channel->server->lock);
+    channel->session->references++;
+    guard_unlock(&channel->server->lock);
+    exchange->session = channel->session;
+}
+
+/* 2025-03-26 alone has batches, behind its initialize. */
+static bool may_batch(const struct channel *channel, const struct rpc_exchange *exchange)
+{
+    return channel->session && channel->session->version == MCP_2025_03_26 &&
+           exchange->message->count > 0 && exchange->message->count <= RPC_BATCH_MAX;
+}
+
+/* The answers are one line, once all are there. */
+static void run_batch(struct channel *channel, struct rpc_exchange *batch)
+{
+    struct node *next;
+    struct buf line;
+
+    buf_init(&line, &heap_libc, LIMIT_SCOPE);
+    json_open(&line, '[');
+    for (struct node *message = batch->message->first; message; message = next) {
+        struct rpc_exchange *one = exchange_new(channel->server, OVER_STDIO);
+
+        next = message->next;
+        if (!one)
+            continue;
+        join_session(channel, one);
+        exchange_in_batch(one, message, &line);
+        exchange_free(one);
+    }
+    json_close(&line, ']');
+    buf_byte(&line, '\n');
+    if (!str_is(buf_view(&line), "[]\n"))
+        put(channel, buf_view(&line));
+    buf_fini(&line);
+}
+
 /* ---- Threads ---- */
 
 struct stdio_job {
@@ -71,7 +115,10 @@ static void *job_thread(void *context)
     struct stdio_job job = *(struct stdio_job *)context;
 
     free(context);
-    exchange_finish(job.exchange, put, job.channel);
+    if (job.exchange->message && job.exchange->message->kind == NODE_ARRAY)
+        run_batch(job.channel, job.exchange);
+    else
+        exchange_finish(job.exchange, put, job.channel);
     exchange_free(job.exchange);
     guard_lock(&job.channel->lock);
     job.channel->threads--;
@@ -122,16 +169,6 @@ static bool may_wait(const struct rpc_exchange *exchange)
     return str_is_one_of(exchange->method_name, names);
 }
 
-static void join_session(struct channel *channel, struct rpc_exchange *exchange)
-{
-    if (!channel->session)
-        return;
-    guard_lock(&channel->server->lock);
-    channel->session->references++;
-    guard_unlock(&channel->server->lock);
-    exchange->session = channel->session;
-}
-
 /* A legacy client gets what it has subscribed to from now on. */
 static void begin_stream(struct channel *channel)
 {
@@ -169,12 +206,24 @@ static void run_here(struct channel *channel, struct rpc_exchange *exchange)
     }
 }
 
+/* True: the exchange is a thread's, which may wait. */
+static bool handle_later(struct channel *channel, struct rpc_exchange *exchange)
+{
+    if (start_thread(channel, exchange))
+        return true;
+    rpc_fail(exchange, RPC_INTERNAL, "%u requests are under way already; try later", THREADS_MAX);
+    put_error(channel, exchange);
+    return false;
+}
+
 /* True: the exchange is a thread's. */
 static bool handle(struct channel *channel, struct rpc_exchange *exchange, str line)
 {
     bool is_right = message_read(exchange, line);
 
     if (is_right && exchange->message->kind == NODE_ARRAY) {
+        if (may_batch(channel, exchange))
+            return handle_later(channel, exchange);
         rpc_fail(exchange, RPC_REQUEST, "expected one message, found a batch");
         is_right = false;
     }
@@ -190,12 +239,8 @@ static bool handle(struct channel *channel, struct rpc_exchange *exchange, str l
         take_notification(channel, exchange);
     } else if (!may_wait(exchange)) {
         run_here(channel, exchange);
-    } else if (start_thread(channel, exchange)) {
-        return true;
     } else {
-        rpc_fail(exchange, RPC_INTERNAL, "%u requests are under way already; try later",
-                 THREADS_MAX);
-        put_error(channel, exchange);
+        return handle_later(channel, exchange);
     }
     return false;
 }
