@@ -332,6 +332,8 @@ int64_t mail_retry_ms(const struct engine *engine);
 void mail_deliver(struct engine *engine, struct actor *actor, struct mail *mail);
 /* Those that are not done, before any of them is decided, and to the drain together. */
 void mail_deliver_all(struct engine *engine, struct mail *const *mails, uint32_t count);
+/* The same with mails of pawl's own, for which the test clock waits. */
+void mail_send_all(struct engine *engine, struct mail *const *mails, uint32_t count);
 
 /* pause.c */
 pawl_status pause_look(struct engine *engine, struct scope *scope, uint64_t instance, bool *out);

@@ -140,6 +140,8 @@ pawl_status clock_keep_test(struct engine *engine, struct scope *scope);
 void clock_shifted(struct engine *engine);
 void clock_committed(struct engine *engine);
 
+#define ASSERT_KEEPING(engine) ASSERT_HOLDS(&(engine)->clock.keeping)
+
 /* retention.c: erases a slice of what is due, by an owner. */
 void retention_run(struct engine *engine, const struct moment *now);
 pawl_status retention_init(struct engine *engine, struct scope *scope); /* reads settings */

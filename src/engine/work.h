@@ -125,7 +125,6 @@ struct work {
     uint32_t jobs_under_way;
     _Atomic size_t bytes_under_way; /* of jobs, and of answers until they are recorded */
     uint32_t brisk_jobs;            /* that took next to no time lately */
-    int64_t commit_ms;              /* so long the last commit took */
     uint32_t parties;               /* of jobs that are called together now */
     struct ready_step *ready;  /* the oldest of those that are run here */
     struct tool_queue *queues; /* ready, but no tool of that name is here */

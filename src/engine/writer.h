@@ -166,6 +166,7 @@ struct writer {
     thread_mark drainer;          /* the thread that drains; 0: none */
     uint64_t drains;              /* that have ended */
     int64_t commit_us;            /* the drain's: how long the last commit took */
+    int64_t commit_ms;            /* the same, under the lock */
     uint64_t commits, answers;    /* made; calls of `after` */
     _Atomic bool is_taken;        /* for good: another process owns the store */
     _Atomic bool broken;          /* the store's content is not known: nothing is written */
@@ -315,6 +316,7 @@ void writer_mark_id(const struct engine *engine, uint8_t id[2]); /* a random id 
 uint32_t writer_definition_id(const struct engine *engine);
 const struct definition_row *writer_find_definition(const struct engine *engine, str name,
                                                     uint32_t version);
+int64_t writer_commit_ms(const struct engine *engine); /* so long the last one took */
 bool writer_has_rest(struct engine *engine); /* for a quiet moment? */
 int64_t writer_rest_ms(struct engine *engine); /* how long to wait for one; -1: there is no rest */
 bool writer_tidy(struct engine *engine);  /* mends a store that failed, or writes rows that lag */

@@ -19,7 +19,7 @@ TOUCHES = {
     ("actors", "work"): 4,
     ("work", "writer"): 2,
     ("clock", "writer"): 26,
-    ("clock", "actors"): 4,
+    ("clock", "actors"): 3,
     ("clock", "work"): 3,
     ("registry", "writer"): 2,
     ("registry", "actors"): 2,

@@ -114,6 +114,13 @@ bool mail_send(struct engine *engine, struct mail *mail)
     return actor != NULL;
 }
 
+void mail_send_all(struct engine *engine, struct mail *const *mails, uint32_t count)
+{
+    engine->actors.mail_under_way += count;
+    mail_deliver_all(engine, mails, count);
+    engine_set_wakeup(engine);
+}
+
 /* Together, so that they are restored with one look at the store and share commits. An instance
  * that refuses has not failed. */
 pawl_status mail_wake_all(struct engine *engine, struct scope *scope, const uint64_t *numbers,

@@ -140,9 +140,7 @@ static uint32_t send_some(struct engine *engine, const uint64_t *numbers, uint32
         mails[made++] = mail;
     }
     group->left += made;
-    engine->actors.mail_under_way += made;
-    mail_deliver_all(engine, mails, made);
-    engine_set_wakeup(engine);
+    mail_send_all(engine, mails, made);
     return made;
 }
 

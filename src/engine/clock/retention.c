@@ -397,3 +397,11 @@ pawl_status engine_retained(struct engine *engine, struct scope *scope, uint32_t
     *count = work.count;
     return scope_leave(&page, scope, status);
 }
+
+void engine_keeping(struct engine *engine, bool is_begun)
+{
+    if (is_begun)
+        guard_lock(&engine->clock.keeping);
+    else
+        guard_unlock(&engine->clock.keeping);
+}

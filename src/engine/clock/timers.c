@@ -91,9 +91,7 @@ static void post_some(struct engine *engine, const struct live_timer *due, uint3
             group->refused++;
     }
     group->left += made;
-    engine->actors.mail_under_way += made;
-    mail_deliver_all(engine, mails, made);
-    engine_set_wakeup(engine);
+    mail_send_all(engine, mails, made);
 }
 
 /* Until no more than so many of them are left. The lock is released meanwhile. */

@@ -223,7 +223,7 @@ static void call_tool(struct engine *engine, struct job *job, struct tool_result
 /* Where a commit takes milliseconds, in a database elsewhere, so may a tool beside it. */
 static int64_t brisk_ms(const struct engine *engine)
 {
-    int64_t commit_ms = engine->work.commit_ms;
+    int64_t commit_ms = writer_commit_ms(engine);
 
     return commit_ms < BRISK_MS ? BRISK_MS : commit_ms < BRISK_MS_MOST ? commit_ms : BRISK_MS_MOST;
 }
@@ -360,9 +360,7 @@ static void end_party(struct engine *engine, struct party *party)
             lease_drop(engine, job->instance, job->ordinal);
         job_free(engine, job);
     }
-    engine->actors.mail_under_way += count;
-    mail_deliver_all(engine, mails, count);
-    engine_set_wakeup(engine);
+    mail_send_all(engine, mails, count);
 }
 
 /* Run what waits for the same place, to its end. The lock is released meanwhile. */

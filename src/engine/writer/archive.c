@@ -214,7 +214,7 @@ pawl_status engine_leaving(struct engine *engine, struct scope *scope, str id, s
     struct family family = { .engine = engine, .leaving = out, .scope = scope };
     pawl_status status;
 
-    ASSERT_HOLDS(&engine->clock.keeping);
+    ASSERT_KEEPING(engine);
     *out = (struct leaving){ 0 };
     if (!engine->store->ops->archives || !engine->store->file)
         return scope_fail(scope, PAWL_INVALID_REQUEST,
@@ -395,7 +395,7 @@ pawl_status engine_depart(struct engine *engine, struct scope *scope, const stru
     struct depart_request depart = { .leaving = leaving, .count = count, .args = args };
     struct request request = { .drain = drain_depart, .scope = scope, .context = &depart };
 
-    ASSERT_HOLDS(&engine->clock.keeping);
+    ASSERT_KEEPING(engine);
     TRY(ref_check(scope, "actor_ref", args->actor));
     return shell_submit(engine, &request);
 }
@@ -422,12 +422,4 @@ pawl_status archive_words(struct engine *engine, struct scope *scope, str id)
     return scope_fail(scope, PAWL_NOT_KNOWN,
                       "no instance '%.*s': it was moved into the archive file at %s", STR_ARG(id),
                       at);
-}
-
-void engine_keeping(struct engine *engine, bool is_begun)
-{
-    if (is_begun)
-        guard_lock(&engine->clock.keeping);
-    else
-        guard_unlock(&engine->clock.keeping);
 }

@@ -139,6 +139,12 @@ void writer_note_highest(struct engine *engine)
         continue;
 }
 
+int64_t writer_commit_ms(const struct engine *engine)
+{
+    ASSERT_LOCKED(engine);
+    return engine->writer.commit_ms;
+}
+
 static void after_commit(struct engine *engine)
 {
     bool kept;
@@ -148,7 +154,7 @@ static void after_commit(struct engine *engine)
     guard_lock(&engine->lock);
     engine->writer.commit_failed = false;
     engine->writer.commits++;
-    engine->work.commit_ms = engine->writer.commit_us / 1000;
+    engine->writer.commit_ms = engine->writer.commit_us / 1000;
     kept = commit_accept(engine);
     writer_note_highest(engine);
     engine_tell_watchers(engine);
