@@ -228,7 +228,7 @@ static bool must_have_entry(const struct act *act)
 /* It was cancelled by another call before: this one had the same answer, and changed nothing. */
 static bool came_second(const struct sim *sim, const struct act *act)
 {
-    return act->kind == ACT_CANCEL && sim->subjects[act->subject].fold.is_cleaning;
+    return act->kind == ACT_CANCEL && sim->subjects[act->subject].fold.is_cancelling;
 }
 
 static void check_promise(struct sim *sim, const struct act *act)

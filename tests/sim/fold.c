@@ -387,6 +387,9 @@ static void check_flow(struct reading *r)
     const pawl_entry *entry = r->entry;
 
     r->fold->is_cleaning = r->fold->is_cleaning || is(entry, "clean-up");
+    r->fold->is_cancelling = r->fold->is_cancelling || r->fold->is_cleaning ||
+                             (is(entry, "compensate") && entry->payload &&
+                              strstr(entry->payload, "\"because\":\"cancelled\""));
     if (groups_is_item(r))
         groups_item(r);
     else

@@ -104,6 +104,7 @@ struct fold {
     int64_t recorded_ms, ticked_ms, rested_ms; /* of the entry before; when a timer was armed */
     bool has_ended, is_cancelled;
     bool is_cleaning; /* TREE: it was cancelled, and its `finally` runs */
+    bool is_cancelling;   /* the same, or its compensations run because of a cancel */
     uint32_t version;     /* of the definition that its next step is by */
     uint32_t way_version; /* ORDER: of the one that its way to `paid` was chosen by */
     struct {
