@@ -121,21 +121,19 @@ static const struct op *find_row(const struct op *table, str method, str path, s
     return found;
 }
 
-/* The first table that knows the path decides. What is mounted is outside of /v1, and comes first:
- * such a path is compared with few rows. */
+/* The first table that knows the path decides. */
 static const struct op *find_in_all(const struct op *const *mounts, str method, str path,
                                     struct route *route, char allow[ALLOW_SIZE])
 {
-    bool is_ours = str_starts(path, STR("/v1/"));
+    const struct op *found = find_row(ops, method, path, route, allow);
 
-    for (; mounts && *mounts && !is_ours; mounts++) {
-        const struct op *found = find_row(*mounts, method, path, route, allow);
-
+    if (str_starts(path, STR("/v1/")))
+        return found;
+    for (; mounts && *mounts && !allow[0]; mounts++) {
+        found = find_row(*mounts, method, path, route, allow);
         route->is_mounted = allow[0];
-        if (allow[0])
-            return found;
     }
-    return find_row(ops, method, path, route, allow);
+    return found;
 }
 
 uint32_t route_body_limit(str target)
