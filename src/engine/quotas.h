@@ -108,6 +108,15 @@ void quotas_have_begun(struct engine *engine, uint64_t instance, uint32_t ordina
 /* What an attempt waits for; NULL: nothing. The bucket lives until the lock is released. */
 const struct quota_bucket *quotas_blocking(struct engine *engine, uint64_t instance, uint32_t ordinal);
 
+/* quota_rate.c */
+void bucket_forget_starts(struct quota_bucket *bucket, int64_t at_ms);
+/* False: no memory. */
+bool bucket_note_start(struct engine *engine, struct quota_bucket *bucket, int64_t at_ms);
+/* Places that are free; those that were let in and have not begun yet are not. */
+uint32_t bucket_room(struct quota_bucket *bucket, int64_t at_ms);
+/* When the next may begin in a bucket where one waits: INT64_MAX: when another one has ended. */
+int64_t bucket_opens_ms(const struct quota_bucket *bucket);
+
 /* quota_look.c. Lock not held. */
 /* Limits by what they are of; they are added. */
 pawl_status quotas_add_flow(struct scope *scope, str definition, const struct flow_quotas *quotas,

@@ -67,6 +67,7 @@ def test_every_operation_that_names_a_definition_anywhere_is_refused_to_a_token_
         if not naming or SCOPES[op.name] in ("any", "none"):
             continue
         token = make(web, SCOPES[op.name] + ":mine")
+        ids["mine"] = web.create(definition="mine", test=True)  # an archived one is not there for what comes after it
         given = {n: v for n, v in values("mine").items() if n in naming}
         assert call(web, op, given, token) != 403, (op, "with what is its own")
         for ask in (call, in_batch) if not op.path.endswith("events") else (call,):

@@ -104,78 +104,10 @@ static void drop_if_idle(struct engine *engine, uint32_t at)
     quotas->free_bucket = at;
 }
 
-/* ---- Rates ------------------------------------------------------------------------------- */
-
 /* By the clock of leases: no one can set it, but where tests move it. */
 static int64_t now_ms(struct engine *engine)
 {
     return lease_clock(engine);
-}
-
-static void forget_old_starts(struct quota_bucket *bucket, int64_t at_ms)
-{
-    while (bucket->start_count &&
-           (bucket->starts[bucket->first_start] <= at_ms - bucket->per_ms ||
-            bucket->start_count > bucket->max)) {
-        bucket->first_start = (bucket->first_start + 1) % bucket->start_capacity;
-        bucket->start_count--;
-    }
-}
-
-/* A ring, in order. It grows with what begins, up to the limit. */
-static bool grow_starts(struct engine *engine, struct quota_bucket *bucket)
-{
-    uint32_t capacity = bucket->start_capacity ? 2 * bucket->start_capacity : 4;
-    int64_t *starts;
-
-    if (bucket->start_count < bucket->start_capacity)
-        return true;
-    starts = heap_new(engine->heap, capacity * sizeof *starts);
-    if (!starts)
-        return false;
-    for (uint32_t i = 0; i < bucket->start_capacity; i++) /* it is full */
-        starts[i] = bucket->starts[(bucket->first_start + i) % bucket->start_capacity];
-    heap_free(engine->heap, bucket->starts, bucket->start_capacity * sizeof *starts);
-    bucket->starts = starts;
-    bucket->start_capacity = capacity;
-    bucket->first_start = 0;
-    return true;
-}
-
-static bool note_start(struct engine *engine, uint32_t at, int64_t at_ms)
-{
-    struct quota_bucket *bucket = &engine->work.quotas.buckets[at];
-    uint32_t place;
-
-    if (!grow_starts(engine, bucket))
-        return false;
-    place = bucket->start_count++; /* in order: a start of before a restart may come late */
-    for (; place > 0 && bucket->starts[(bucket->first_start + place - 1) % bucket->start_capacity] > at_ms; place--)
-        bucket->starts[(bucket->first_start + place) % bucket->start_capacity] =
-            bucket->starts[(bucket->first_start + place - 1) % bucket->start_capacity];
-    bucket->starts[(bucket->first_start + place) % bucket->start_capacity] = at_ms;
-    return true;
-}
-
-/* Places that are free; those that were let in and have not begun yet are not. */
-static uint32_t room_of(struct quota_bucket *bucket, int64_t at_ms)
-{
-    uint32_t taken = bucket->held;
-
-    if (bucket->per_ms > 0) {
-        forget_old_starts(bucket, at_ms);
-        taken = bucket->start_count + bucket->let_in;
-    }
-    return taken < bucket->max ? bucket->max - taken : 0;
-}
-
-/* When the next may begin in a bucket where one waits: INT64_MAX: when another one has ended. */
-static int64_t opens_at_ms(const struct quota_bucket *bucket)
-{
-    return bucket->waiting && bucket->per_ms > 0 && bucket->start_count + bucket->let_in >= bucket->max &&
-                   bucket->start_count
-               ? bucket->starts[bucket->first_start] + bucket->per_ms
-               : INT64_MAX;
 }
 
 /* ---- Holds ------------------------------------------------------------------------------- */
@@ -320,7 +252,7 @@ static void let_in(struct engine *engine, uint32_t at)
     int64_t time_ms = now_ms(engine);
 
     ASSERT_LOCKED(engine);
-    while (quotas->buckets[at].waiting && room_of(&quotas->buckets[at], time_ms) > 0) {
+    while (quotas->buckets[at].waiting && bucket_room(&quotas->buckets[at], time_ms) > 0) {
         struct ready_step *step = ready_take(&quotas->buckets[at].waiting);
         uint32_t hold = find_hold(quotas, step->instance, step->ordinal);
 
@@ -332,7 +264,7 @@ static void let_in(struct engine *engine, uint32_t at)
 
 static void note_opening(struct engine *engine, uint32_t at)
 {
-    int64_t opens_ms = opens_at_ms(&engine->work.quotas.buckets[at]);
+    int64_t opens_ms = bucket_opens_ms(&engine->work.quotas.buckets[at]);
 
     if (opens_ms < engine->work.quotas.next_ms)
         engine->work.quotas.next_ms = opens_ms;
@@ -412,7 +344,7 @@ static void sweep(struct engine *engine)
         return;
     for (uint32_t at = 0; at < quotas->bucket_count; at++) {
         if (quotas->buckets[at].per_ms > 0)
-            forget_old_starts(&quotas->buckets[at], now_ms(engine));
+            bucket_forget_starts(&quotas->buckets[at], now_ms(engine));
         drop_if_idle(engine, at);
         used += quotas->buckets[at].name.data != NULL;
     }
@@ -515,8 +447,9 @@ static enum quota_verdict make_wait(struct engine *engine, const struct quota *q
 static bool has_place(struct quota_bucket *bucket, const struct quota_hold *hold, uint32_t at, int64_t time_ms)
 {
     if (hold->let_into == at + 1)
-        return bucket->start_count < bucket->max || (forget_old_starts(bucket, time_ms), bucket->start_count < bucket->max);
-    return !bucket->waiting && room_of(bucket, time_ms) > 0;
+        return bucket->start_count < bucket->max ||
+               (bucket_forget_starts(bucket, time_ms), bucket->start_count < bucket->max);
+    return !bucket->waiting && bucket_room(bucket, time_ms) > 0;
 }
 
 static void leave_places(struct engine *engine, struct quota_hold *hold)
@@ -584,7 +517,7 @@ static enum quota_verdict take_rates(struct engine *engine, uint32_t hold, uint3
             return make_wait(engine, quota, at[i], hold, anchor, step);
     }
     for (uint32_t i = 0; i < step->quotas->count; i++)
-        if (at[i] != QUOTA_NONE && !note_start(engine, at[i], time_ms))
+        if (at[i] != QUOTA_NONE && !bucket_note_start(engine, &quotas->buckets[at[i]], time_ms))
             return QUOTA_NO_MEMORY;
     leave_let_in(engine, &quotas->holds[hold]);
     leave_let_in(engine, &quotas->holds[anchor]);
@@ -614,7 +547,8 @@ bool quotas_count_start(struct engine *engine, const struct quota *quota, int64_
     uint32_t at = get_bucket(engine, quota);
 
     ASSERT_LOCKED(engine);
-    return at != QUOTA_NONE && note_start(engine, at, now_ms(engine) - ago_ms);
+    return at != QUOTA_NONE &&
+           bucket_note_start(engine, &engine->work.quotas.buckets[at], now_ms(engine) - ago_ms);
 }
 
 void quotas_have_begun(struct engine *engine, uint64_t instance, uint32_t ordinal)
@@ -643,7 +577,7 @@ void quotas_open(struct engine *engine)
 
         if (!bucket->name.data || bucket->per_ms == 0)
             continue;
-        forget_old_starts(bucket, time_ms);
+        bucket_forget_starts(bucket, time_ms);
         let_in(engine, at);
         note_opening(engine, at);
         drop_if_idle(engine, at);
