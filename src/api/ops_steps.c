@@ -32,8 +32,9 @@ void print_step(str id, const struct step_view *step, struct buf *out)
         json_put_raw(out, "progress", step->progress);
         json_put_time(out, "progress_at", step->progress_ms);
     }
-    if (gate) { /* that waits: since when, until when, and for whom */
+    if (gate || !attempt->ready_at_ms) /* no worker was asked to do it: it waits, or waited */
         json_put_time_or_null(out, "waiting_since", attempt->created_at_ms);
+    if (gate) { /* that waits: until when, and for whom */
         json_put_time_or_null(out, "waiting_until", gate->has_until ? gate->until_ms : 0);
         json_put_raw(out, "approval", gate->approval);
         json_opt_raw(out, "ask", gate->ask);

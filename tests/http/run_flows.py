@@ -410,6 +410,8 @@ def test_a_gate_waits_for_those_it_names(shell):  # B37, B38, B43
     body = {"actor_ref": "ann", "reason": "too dear"}
     assert web.expect(200, "POST", "/v1/steps/%s.1/reject" % other, body).json == {"status": "failed"}
     assert web.get("/v1/instances/" + other).json["error"] == "too dear"
+    [gate] = steps(web, other)
+    assert gate["waiting_since"] <= gate["completed_at"], "how long it waited is known afterwards"
     yaml(web, "timed", "steps: {ask: {tool: null, timeout: 2d, done: true}}")
     timed = web.create(definition="timed")
     [gate], [why] = steps(web, timed), web.get("/v1/instances/%s/why" % timed).json["waiting_for"]
