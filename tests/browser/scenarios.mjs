@@ -68,6 +68,44 @@ async function fivePages(t) {
   await says(page, "bob");
   await says(page, "3 records verified in this browser");
   await t.shot(page, "instance");
+  // A wait has its bar in the timeline: of the approval, and of a timer.
+  for (const [definition, step] of [["approval", "request_approval"], ["welcome", "think"]]) {
+    const flow = instanceOf(t, "--definition", definition);
+    await t.go(page, "instances/" + flow + "?tab=timeline");
+    await page.locator("svg.timeline text.lane", { hasText: step }).waitFor();
+  }
+  await onAPhone(t);
+}
+
+/** On a phone nothing jumps while the page comes, and short words are not broken. */
+async function onAPhone(t) {
+  const page = await t.page({ actor: "ann", viewport: { width: 380, height: 800 } });
+  await page.addInitScript(() => {
+    window.jumps = 0;
+    new PerformanceObserver((list) => {
+      for (const shift of list.getEntries()) window.jumps += shift.value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await t.go(page, "workers");
+  await page.locator(".state.live").waitFor();
+  const jumps = await page.evaluate(() => window.jumps);
+  t.assert(jumps < 0.02, "the page jumps by " + jumps);
+  const isOneLine = async (selector) => {
+    const tall = await page.locator(selector).evaluateAll((all) =>
+      all.filter((one) => one.getClientRects().length > 1 || one.offsetHeight > 45)
+        .map((one) => one.textContent)
+    );
+    t.assert(tall.length === 0, "broken over lines: ", tall);
+  };
+  await t.go(page, "instances/" + instanceOf(t, "--definition", "welcome"));
+  await page.getByRole("tab", { name: "Steps" }).waitFor();
+  await isOneLine(".tabs button");
+  await t.go(page, "definitions");
+  await says(page, "batch-release");
+  await isOneLine("tbody a[href$='/order'], tbody a[href$='/countdown']");
+  await t.go(page, "");
+  await page.getByRole("button", { name: "Hide" }).waitFor();
+  await isOneLine(".welcome-head button");
 }
 
 /** Every field that a caller may fill holds markup; all of it is shown as text. */

@@ -69,13 +69,11 @@ function briefArgs(args) {
 
 /** @param {Step} step */
 function took(step) {
-  if (step.started_at && step.completed_at)
-    return duration(Date.parse(step.completed_at) - Date.parse(step.started_at));
-  return step.started_at
-    ? h("span", null, "since ", when(step.started_at))
-    : step.waiting_since
-      ? h("span", null, "since ", when(step.waiting_since))
-      : "";
+  const begun = step.started_at ?? step.waiting_since;
+  if (!begun) return "";
+  return step.completed_at
+    ? duration(Date.parse(step.completed_at) - Date.parse(begun))
+    : h("span", null, "since ", when(begun));
 }
 
 /**
