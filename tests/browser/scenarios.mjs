@@ -77,19 +77,27 @@ async function fivePages(t) {
   await onAPhone(t);
 }
 
-/** On a phone nothing jumps while the page comes, and short words are not broken. */
-async function onAPhone(t) {
-  const page = await t.page({ actor: "ann", viewport: { width: 380, height: 800 } });
+/** How far what is seen moves until the page says these words. */
+async function jumpsOf(t, page, hash, words) {
   await page.addInitScript(() => {
     window.jumps = 0;
     new PerformanceObserver((list) => {
       for (const shift of list.getEntries()) window.jumps += shift.value;
     }).observe({ type: "layout-shift", buffered: true });
   });
-  await t.go(page, "workers");
+  await t.go(page, hash);
+  await says(page, words);
   await page.locator(".state.live").waitFor();
+  await page.waitForTimeout(100);
   const jumps = await page.evaluate(() => window.jumps);
-  t.assert(jumps < 0.02, "the page jumps by " + jumps);
+  t.assert(jumps < 0.02, hash, "jumps by " + jumps);
+}
+
+/** Nothing jumps while a page comes; on a phone short words are not broken. */
+async function onAPhone(t) {
+  await jumpsOf(t, await t.page({ actor: "ann" }), "definitions", "testing 1");
+  const page = await t.page({ actor: "ann", viewport: { width: 380, height: 800 } });
+  await jumpsOf(t, page, "workers", "Workers");
   const isOneLine = async (selector) => {
     const tall = await page.locator(selector).evaluateAll((all) =>
       all.filter((one) => one.getClientRects().length > 1 || one.offsetHeight > 45)

@@ -76,7 +76,7 @@ export async function page(route) {
     show(route.root, h("h1", null, "Definitions"),
       definitions.length
         ? h("div.scroll", null,
-            h("table.list", null, h("caption.sr", null, "Definitions by name"),
+            h("table.list.definitions", null, h("caption.sr", null, "Definitions by name"),
               h("thead", null,
                 h("tr", null, h("th", { scope: "col" }, "Name"),
                   h("th", { scope: "col" }, "Kind"), h("th.num", { scope: "col" }, "Version"),
