@@ -201,6 +201,14 @@ def test_a_graph_of_a_hundred_states_can_be_read(shell):
     browse(shell, "largeGraph", address)
 
 
+def test_every_definition_is_counted_however_many_there_are(shell):
+    _, address = shell.serve()
+    web = Web(address)
+    for n in range(90):
+        web.expect(201, "PUT", "/v1/definitions/d%02d" % n, {"steps": {"start": {"name": "start", "wait": {"signal": "go"}, "done": True}}})
+    browse(shell, "manyDefinitions", address)
+
+
 def test_the_first_paint_waits_for_no_script_and_no_operation(shell):
     _, address = shell.serve("--examples")
     print(browse(shell, "firstPaint", address))

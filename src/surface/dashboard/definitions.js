@@ -4,7 +4,7 @@ import { link } from "./app.js";
 import { h, show } from "./dom.js";
 import { badge, count } from "./words.js";
 
-const COUNTED = 40; /* definitions whose instances are counted at once */
+const TOGETHER = 40; /* definitions whose counts are drawn together */
 
 /**
  * Counts by terminal kind, with the status that lists those instances. A completed instance whose
@@ -56,6 +56,19 @@ function row(definition, counts) {
           )));
 }
 
+/** All of them, page by page. */
+async function readAll() {
+  /** @type {any[]} */
+  const all = [];
+  let page = await get("/definitions", { limit: 1000 });
+  all.push(...page.definitions);
+  while (page.next) {
+    page = await get("/definitions", { limit: 1000, after: page.next });
+    all.push(...page.definitions);
+  }
+  return all;
+}
+
 /** @param {import("./app.js").Route} route @returns {Promise<import("./app.js").Page>} */
 export async function page(route) {
   /** @type {any[]} */
@@ -63,12 +76,10 @@ export async function page(route) {
   /** @type {Map<string, any>} */
   const counts = new Map();
   async function readCounts() {
-    for (const definition of definitions.slice(0, COUNTED)) {
+    for (const [at, { name }] of definitions.entries()) {
       if (!route.isCurrent()) return;
-      counts.set(
-        definition.name,
-        await get("/instances/counts", { definition: definition.name })
-      );
+      counts.set(name, await get("/instances/counts", { definition: name }));
+      if ((at + 1) % TOGETHER === 0 && route.isCurrent()) draw();
     }
     if (route.isCurrent()) draw();
   }
@@ -92,7 +103,7 @@ export async function page(route) {
             h("pre", null, "pawl define examples/order.yaml")));
   }
   let busy = false;
-  definitions = (await get("/definitions", { limit: 1000 })).definitions;
+  definitions = await readAll();
   if (route.isCurrent()) draw();
   readCounts().catch(() => {});
   return {
@@ -101,7 +112,7 @@ export async function page(route) {
       if (busy) return;
       busy = true;
       try {
-        definitions = (await get("/definitions", { limit: 1000 })).definitions;
+        definitions = await readAll();
         await readCounts();
       } finally {
         busy = false;
