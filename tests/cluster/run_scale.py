@@ -39,7 +39,8 @@ def test_five_commands_lead_from_one_file_to_three_nodes(shell):
         webs[n % 3].expect(200, "POST", "/v1/instances/%s/fire" % id, {"action": "pay"})
     for web in webs:
         assert web.get("/v1/instances/counts").json["total"] == 6 + len(ids)
-        assert len(web.get("/v1/nodes").json["nodes"]) == 3
+        # a node hears of the others with its next beat
+        shell.wait_for(lambda: len(web.get("/v1/nodes").json["nodes"]) == 3)
     for child in children:
         shell.stop(child)
     assert shell.pawl(*verify).code == 0
