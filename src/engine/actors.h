@@ -216,6 +216,7 @@ void family_fini(struct engine *engine);
 /* Children of `parent` (0: of all) whose end was not reported to it: it could not be, or the
  * process died. */
 pawl_status family_look(struct engine *engine, struct scope *scope, uint64_t parent);
+void family_look_again(struct engine *engine); /* a parent may have had no handler: ask once more */
 
 /* actors.c */
 struct actor *actor_new(struct engine *engine);

@@ -176,7 +176,11 @@ class Player:
         self.expect(self.post("/cancel", {}, key), 200)
 
     def do_until(self, status, key=None):
-        self.shell.wait_for(lambda: self.web.get("/v1/instances/" + self.id).json["status"] == status)
+        try:
+            self.shell.wait_for(lambda: self.web.get("/v1/instances/" + self.id).json["status"] == status)
+        except AssertionError as error:
+            told = [self.web.get("/v1/instances/%s%s" % (self.id, what)).json for what in ("", "/why", "/history")]
+            raise AssertionError("not %s: %s, %s" % (status, json.dumps(told), self.child.args)) from error
 
     def do_kill(self, key=None):
         self.kill()

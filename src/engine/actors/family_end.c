@@ -342,6 +342,15 @@ static void look_for_lost(struct engine *engine)
     engine->actors.ended_lost = engine->actors.ended_lost || status;
 }
 
+void family_look_again(struct engine *engine)
+{
+    guard_lock(&engine->lock);
+    engine->actors.ended_lost = true;
+    shell_changed(engine);
+    engine_set_wakeup(engine);
+    guard_unlock(&engine->lock);
+}
+
 /* In the order in which they ended. */
 static uint64_t next_ended(struct engine *engine)
 {

@@ -45,6 +45,7 @@ static pawl_status keep_binding(struct engine *engine, struct scope *scope,
     }
     guard_unlock(&engine->registry.lock);
     timers_look_again(engine); /* those that waited for this handler */
+    family_look_again(engine);
     return grown ? PAWL_OK : scope_no_memory(scope);
 }
 
@@ -54,6 +55,7 @@ void engine_code_came(struct engine *engine)
     wakes_look_again(engine);
     guard_unlock(&engine->registry.lock);
     timers_look_again(engine);
+    family_look_again(engine);
 }
 
 /* Programs register at every start: look before asking for the turn to write. */
