@@ -177,6 +177,7 @@ struct actors {
     uint64_t *ended;         /* children that have ended and whose parents do not know it yet */
     uint32_t ended_count, ended_capacity, ended_told; /* the first of them: their parents know */
     bool ended_lost;         /* some of them are in the store only: look */
+    bool ended_refused;      /* a parent has no handler here: look when code comes */
     _Atomic bool has_amends; /* some flow may have been amended; shared: always */
     struct untaken untaken;
     struct refused_signals refused_signals;

@@ -345,9 +345,12 @@ static void look_for_lost(struct engine *engine)
 void family_look_again(struct engine *engine)
 {
     guard_lock(&engine->lock);
-    engine->actors.ended_lost = true;
-    shell_changed(engine);
-    engine_set_wakeup(engine);
+    if (engine->actors.ended_refused) {
+        engine->actors.ended_refused = false;
+        engine->actors.ended_lost = true;
+        shell_changed(engine);
+        engine_set_wakeup(engine);
+    }
     guard_unlock(&engine->lock);
 }
 

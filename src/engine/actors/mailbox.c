@@ -96,6 +96,8 @@ void mail_finish(struct engine *engine, struct mail *mail, pawl_status status)
     untaken_note(engine, mail, status);
     if (mail->event.kind == EVENT_WAKE && status == PAWL_NOT_KNOWN)
         engine->actors.wakes.was_refused = true;
+    if (mail->event.kind == EVENT_CHILD && status == PAWL_NOT_KNOWN)
+        engine->actors.ended_refused = true;
     if (status && is_worth_a_warning(mail, status))
         engine_log(engine, PAWL_LOG_WARN, "event.refused", mail->own.error.message);
     mail_free(engine, mail);
