@@ -184,7 +184,7 @@ static void begin_again(struct claim_wait *claim)
             claim->shards[i].is_over = false;
 }
 
-/* A shard that is on its way to another node waits until nobody uses it. */
+/* A shard that is on its way to another node waits until it is unused. */
 static int64_t left_ms(const struct claim_wait *claim)
 {
     for (uint32_t i = 0; i < claim->shard_count; i++)

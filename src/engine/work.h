@@ -135,7 +135,7 @@ struct work {
     struct waiting_claim *waiting,
         **waiting_end; /* claims that wait, the longest first (waiting_claims.c) */
     _Atomic bool claims_ended;             /* none waits any more */
-    void (*unclaimed)(void *context); /* a step is ready, and no claim waits; NULL: nobody asks */
+    void (*unclaimed)(void *context);      /* a step is ready, and no claim waits; may be NULL */
     void *unclaimed_context;
     uint32_t sleeper_count;                /* of them, with a thread each */
     struct lease *leases;

@@ -273,7 +273,7 @@ static pawl_status open_far(struct cli *cli, enum target_use use, const pawl_opt
     bool owned = false;
     pawl_status status = PAWL_OK;
 
-    if (use == USE_READ) /* it reads here, whoever owns it */
+    if (use == USE_READ) /* it reads here, at any owner's shard */
         status = look(cli, NULL, &owner);
     else if (use != USE_SERVE)
         status = try_owner(cli, NULL, &owned);

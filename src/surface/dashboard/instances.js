@@ -9,7 +9,7 @@ import { badge, count, isOver, shortId, when } from "./words.js";
 const PAGE = 100,
   ROWS_MAX = 10_000,
   READ_AT_ONCE = 1000;
-const DRAWN_AT_ONCE = 500; /* rows that are quickly drawn anew */
+const DRAWN_AT_ONCE = 500; /* rows that are quickly drawn again */
 const LOOK_AT_EACH = 25; /* changed instances that are asked for one by one */
 const STATUSES = ["", "running", "suspended", "paused", "completed", "failed", "cancelled"];
 

@@ -132,7 +132,7 @@ pawl_status task_read(struct rpc_exchange *exchange, str id, struct task_view *o
     return out->has_ended ? PAWL_OK : read_waiting(exchange, out);
 }
 
-/* A machine asks nobody, and its actions are with the instance. */
+/* A machine asks no one, and its actions are with the instance. */
 pawl_status task_look(struct rpc_exchange *exchange, str id, struct task_view *out)
 {
     TRY(read_instance(exchange, id, out));
